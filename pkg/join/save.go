@@ -134,19 +134,12 @@ func (j *Joining) bootstrapKubeconfig(h Handover) ([]byte, error) {
 
 // Forget is the step that removes the token once the kubelet has a certificate.
 func (j *Joining) Forget() step.Step {
-	return step.Step{
-		Name: "forget the token",
-		Check: func(context.Context) (step.Diff, error) {
-			if j.Files.Exists(BootstrapKubeconfig) {
-				return step.Diff{"remove " + BootstrapKubeconfig}, nil
-			}
-			return nil, nil
-		},
-		Apply: func(context.Context) error {
-			if !j.joined() {
-				return errors.New("the kubelet has no certificate of its own yet")
-			}
-			return j.Files.Remove(BootstrapKubeconfig)
-		},
-	}
+	return step.When("forget the token", "remove "+BootstrapKubeconfig, func(context.Context) (bool, error) {
+		return j.Files.Exists(BootstrapKubeconfig), nil
+	}, func(context.Context) error {
+		if !j.joined() {
+			return errors.New("the kubelet has no certificate of its own yet")
+		}
+		return j.Files.Remove(BootstrapKubeconfig)
+	})
 }

@@ -251,21 +251,15 @@ func has(node *corev1.Node, addr netip.Addr) bool {
 // Own is the step that, on a control-plane host, gets its own kubelet a
 // serving certificate: it approves the request as soon as that is made.
 func (a Approver) Own(files host.Files, node string) step.Step {
-	return step.Step{
-		Name:  "approve the kubelet's serving certificate",
-		Waits: true,
-		Check: func(context.Context) (step.Diff, error) {
-			if files.Exists(KubeletServingFile) {
-				return nil, nil
-			}
-			return step.Diff{"approve the serving certificate of node " + node}, nil
-		},
-		Apply: func(ctx context.Context) error {
+	s := step.When("approve the kubelet's serving certificate", "approve the serving certificate of node "+node,
+		func(context.Context) (bool, error) { return !files.Exists(KubeletServingFile), nil },
+		func(ctx context.Context) error {
 			return kube.Await(ctx, a.Watch, func(o runtime.Object) error {
 				return a.own(ctx, node, o.(*certificatesv1.CertificateSigningRequest))
 			}, nil)
-		},
-	}
+		})
+	s.Waits = true
+	return s
 }
 
 // Watch opens a watch of serving requests.

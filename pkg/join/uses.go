@@ -104,35 +104,27 @@ func reported(node *corev1.Node, since time.Time) bool {
 // joined with. It needs no other to do so: it has the keys of the cluster.
 func (j *Joining) Spend(api kube.Connect) step.Step {
 	id := j.Target.Token.ID
-	return step.Step{
-		Name: "delete the token",
-		Check: func(ctx context.Context) (step.Diff, error) {
-			todo := step.Diff{"delete the token " + id}
-			if id == "" {
-				return nil, nil
-			}
-			client, err := api.Client()
-			if errors.Is(err, fs.ErrNotExist) {
-				return todo, nil
-			}
-			if err != nil {
-				return nil, err
-			}
-			secret, err := client.CoreV1().Secrets(system).Get(ctx, util.BootstrapTokenSecretName(id), metav1.GetOptions{})
-			if apierrors.IsNotFound(err) || err == nil && tokenIn(secret).Reusable {
-				return nil, nil
-			}
-			if err != nil {
-				return nil, kube.NoAnswer(fmt.Errorf("read the token %s: %w", id, err))
-			}
-			return todo, nil
-		},
-		Apply: func(ctx context.Context) error {
-			client, err := api.Client()
-			if err != nil {
-				return err
-			}
-			return DeleteToken(ctx, client, id)
-		},
-	}
+	return step.When("delete the token", "delete the token "+id, func(ctx context.Context) (bool, error) {
+		if id == "" {
+			return false, nil
+		}
+		client, err := api.Client()
+		if errors.Is(err, fs.ErrNotExist) {
+			return true, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		secret, err := client.CoreV1().Secrets(system).Get(ctx, util.BootstrapTokenSecretName(id), metav1.GetOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return false, kube.NoAnswer(fmt.Errorf("read the token %s: %w", id, err))
+		}
+		return err == nil && !tokenIn(secret).Reusable, nil
+	}, func(ctx context.Context) error {
+		client, err := api.Client()
+		if err != nil {
+			return err
+		}
+		return DeleteToken(ctx, client, id)
+	})
 }

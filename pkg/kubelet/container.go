@@ -36,19 +36,14 @@ func (c Container) Kubectl(ctx context.Context) (path string, running bool, err 
 // RestartAfter returns the step that restarts a kubelet which started before the
 // time that end returns. The zero time requires nothing. Pods keep running.
 func (c Container) RestartAfter(end func() time.Time) step.Step {
-	return step.Step{
-		Name: "restart the kubelet after an outage of the control plane",
-		Check: func(ctx context.Context) (step.Diff, error) {
-			at := end()
-			if at.IsZero() {
-				return nil, nil
-			}
-			started, runs, err := c.StartedAt(ctx)
-			if err != nil || !runs || !started.Before(at) {
-				return nil, err
-			}
-			return step.Diff{"restart the kubelet, which may wait up to a minute until it watches its pods again"}, nil
-		},
-		Apply: c.Restart,
-	}
+	const name = "restart the kubelet after an outage of the control plane"
+	const todo = "restart the kubelet, which may wait up to a minute until it watches its pods again"
+	return step.When(name, todo, func(ctx context.Context) (bool, error) {
+		at := end()
+		if at.IsZero() {
+			return false, nil
+		}
+		started, runs, err := c.StartedAt(ctx)
+		return runs && started.Before(at), err
+	}, c.Restart)
 }

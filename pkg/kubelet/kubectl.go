@@ -21,29 +21,23 @@ func kubectlScript(binary string) []byte {
 // InstallKubectl installs a kubectl, which runs `binary kubectl`, on a host without one.
 func InstallKubectl(files host.Files, binary string) step.Step {
 	script := kubectlScript(binary)
-	return step.Step{
-		Name: "install kubectl",
-		Check: func(context.Context) (step.Diff, error) {
-			if host.FindProgram(files, "kubectl") != "" {
-				return nil, nil
-			}
-			return step.Diff{"write " + kubectlPath}, nil
-		},
-		Apply: func(context.Context) error {
-			if host.FindProgram(files, "kubectl") != "" {
+	missing := func() bool { return host.FindProgram(files, "kubectl") == "" }
+	s := step.When("install kubectl", "write "+kubectlPath, func(context.Context) (bool, error) { return missing(), nil },
+		func(context.Context) error {
+			if !missing() {
 				return nil
 			}
 			return files.Write(kubectlPath, script, 0o755)
-		},
-		Undo: func(context.Context) error {
-			now, err := files.Read(kubectlPath)
-			if errors.Is(err, fs.ErrNotExist) || err == nil && string(now) != string(script) {
-				return nil // the user has installed another kubectl since
-			}
-			if err != nil {
-				return err
-			}
-			return files.Remove(kubectlPath)
-		},
+		})
+	s.Undo = func(context.Context) error {
+		now, err := files.Read(kubectlPath)
+		if errors.Is(err, fs.ErrNotExist) || err == nil && string(now) != string(script) {
+			return nil // the user has installed another kubectl since
+		}
+		if err != nil {
+			return err
+		}
+		return files.Remove(kubectlPath)
 	}
+	return s
 }

@@ -103,24 +103,17 @@ func shared(h *local.Host) []step.Step {
 // a rotation restarts the API servers one after the other.
 func useOtherEtcd(h *local.Host) step.Step {
 	const name = "let the API server use another etcd while that of this host is down"
-	return step.Step{
-		Name: name,
-		Check: func(context.Context) (step.Diff, error) {
-			if len(parts.Others(h)) == 0 || parts.UsesOtherEtcd(h) {
-				return nil, nil
-			}
-			return step.Diff{name}, nil
-		},
-		Apply: func(ctx context.Context) error {
-			if err := parts.AnotherServes(h); err != nil {
-				return err
-			}
-			if err := parts.StaticPods(h).Early().Apply(ctx); err != nil {
-				return err
-			}
-			return step.Until(ctx, parts.API(h).Answers, nil)
-		},
-	}
+	return step.When(name, name, func(context.Context) (bool, error) {
+		return len(parts.Others(h)) > 0 && !parts.UsesOtherEtcd(h), nil
+	}, func(ctx context.Context) error {
+		if err := parts.AnotherServes(h); err != nil {
+			return err
+		}
+		if err := parts.StaticPods(h).Early().Apply(ctx); err != nil {
+			return err
+		}
+		return step.Until(ctx, parts.API(h).Answers, nil)
+	})
 }
 
 // Keep applies the steps that a control plane needs after a change of the
