@@ -87,13 +87,7 @@ func (k Kubelet) stop(ctx context.Context) error {
 	return removeEmpty(k.Files)
 }
 
-func removeEmpty(files host.Files) error {
-	var errs []error
-	for _, dir := range directories {
-		errs = append(errs, files.RemoveEmpty(dir))
-	}
-	return errors.Join(errs...)
-}
+func removeEmpty(files host.Files) error { return host.Each(directories, files.RemoveEmpty) }
 
 // Joined waits until the API server has given the kubelet its certificate.
 func (k Kubelet) Joined() step.Step {

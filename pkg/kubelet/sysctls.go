@@ -77,14 +77,13 @@ func restoreSysctls(ctx context.Context, files host.Files) error {
 	case err != nil:
 		return err
 	}
-	var errs []error
-	for _, name := range sysctls {
+	if err := host.Each(sysctls, func(name string) error {
 		was, known := values[name]
 		if now, ok := kernel.Sysctl(files, name); known && ok && now != was {
-			errs = append(errs, kernel.SetSysctl(files, name, was))
+			return kernel.SetSysctl(files, name, was)
 		}
-	}
-	if err := errors.Join(errs...); err != nil {
+		return nil
+	}); err != nil {
 		return err
 	}
 	return files.Remove(sysctlRecord.Path)
@@ -115,11 +114,7 @@ func KeepSysctls(files host.Files, links ...string) step.Step {
 			return diff, nil
 		},
 		Apply: func(context.Context) error {
-			var errs []error
-			for _, name := range differing() {
-				errs = append(errs, kernel.SetSysctl(files, name, "1"))
-			}
-			return errors.Join(errs...)
+			return host.Each(differing(), func(name string) error { return kernel.SetSysctl(files, name, "1") })
 		},
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kubelet"
@@ -79,13 +80,8 @@ func LetGo(ctx context.Context, h *local.Host) error {
 	if err != nil {
 		return err
 	}
-	var errs []error
-	for _, name := range names {
-		if !slices.Contains(controlPlanes, name) {
-			errs = append(errs, removeHost(ctx, h, name))
-		}
-	}
-	return errors.Join(errs...)
+	workers := slices.DeleteFunc(names, func(name string) bool { return slices.Contains(controlPlanes, name) })
+	return host.Each(workers, func(name string) error { return removeHost(ctx, h, name) })
 }
 
 // removeHost removes a worker's rights, and then its node.
