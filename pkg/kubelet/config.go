@@ -1,11 +1,9 @@
 package kubelet
 
 import (
-	"errors"
 	"fmt"
 	"runtime"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,6 +15,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/filesystem"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/kernel"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/node"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -65,7 +64,10 @@ func (c Configuration) encode(resolv string, controlPlane bool) ([]byte, error) 
 	}
 	secure(&k)
 	if controlPlane {
-		c.runControlPlane(&k)
+		k.StaticPodPath = manifestDir
+	}
+	if controlPlane && !c.Schedulable {
+		k.RegisterWithTaints = []corev1.Taint{{Key: ControlPlaneTaint, Effect: corev1.TaintEffectNoSchedule}}
 	}
 	if c.SmallDisk {
 		k.ImageGCHighThresholdPercent = new(int32(100))
@@ -101,13 +103,6 @@ func secure(k *kubeletv1.KubeletConfiguration) {
 	k.Authorization.Mode = kubeletv1.KubeletAuthorizationModeWebhook
 }
 
-func (c Configuration) runControlPlane(k *kubeletv1.KubeletConfiguration) {
-	k.StaticPodPath = manifestDir
-	if !c.Schedulable {
-		k.RegisterWithTaints = []corev1.Taint{{Key: ControlPlaneTaint, Effect: corev1.TaintEffectNoSchedule}}
-	}
-}
-
 // Own contains the settings that belong to one node only.
 type Own struct {
 	Labels             []string // KEY=VALUE
@@ -120,9 +115,7 @@ type Own struct {
 // may not use, so that the kubelet limits all pods together to the rest.
 func (o Own) apply(c *kubeletv1.KubeletConfiguration) error {
 	for _, word := range o.Taints {
-		taint, effect, _ := strings.Cut(word, ":")
-		key, value, _ := strings.Cut(taint, "=")
-		c.RegisterWithTaints = append(c.RegisterWithTaints, corev1.Taint{Key: key, Value: value, Effect: corev1.TaintEffect(effect)})
+		c.RegisterWithTaints = append(c.RegisterWithTaints, node.ParseTaint(word))
 	}
 	for _, l := range o.limits() {
 		left, err := l.left()
@@ -176,15 +169,13 @@ func (l limit) left() (resource.Quantity, error) {
 
 // Problems lists the settings of the node that this host cannot satisfy.
 func (o Own) Problems() error {
-	var errs []error
-	for _, l := range o.limits() {
+	return host.Each(o.limits(), func(l limit) error {
 		left, err := l.left()
-		if err == nil && left.Sign() < 0 {
-			have, _ := l.have()
-			err = &step.Problem{Name: "node-size", Text: fmt.Sprintf("%s: %s is more than the %s that this host has", l.field, l.wanted, have.String()),
-				Remedy: "give less, or leave it out"}
+		if err != nil || left.Sign() >= 0 {
+			return err
 		}
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
+		have, _ := l.have()
+		return &step.Problem{Name: "node-size", Text: fmt.Sprintf("%s: %s is more than the %s that this host has", l.field, l.wanted, have.String()),
+			Remedy: "give less, or leave it out"}
+	})
 }
