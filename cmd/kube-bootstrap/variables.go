@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -44,7 +45,7 @@ func warnOfVariables(con *console.Console, environ []string, c *cobra.Command) {
 // readVariables returns the variables that any command reads. A user may set
 // one for all commands, though some of them do not have its flag.
 func readVariables(root *cobra.Command) []string {
-	known := append(slices.Clone(ownVariables), previous.ClusterNames()...)
+	known := slices.AppendSeq(slices.Clone(ownVariables), maps.Keys(previous.ClusterVariables()))
 	for _, s := range config.Settings(config.Every) {
 		known = append(known, s.EnvNames()...)
 	}

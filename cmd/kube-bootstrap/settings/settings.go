@@ -51,10 +51,10 @@ func Load(env func(string) string, flags *pflag.FlagSet, verb config.Verb, role 
 	}
 	cfg, origins, err := source.Load(Path(env, flags, verb), variable, flags)
 	if verb&(config.Master|config.Worker|config.Preflight) != 0 {
-		err = errors.Join(err, previous.Variables(env))
+		err = errors.Join(err, previous.Unread(env, previous.Variables))
 	}
 	if verb&config.ClusterUp != 0 {
-		err = errors.Join(err, previous.ClusterVariables(env))
+		err = errors.Join(err, previous.Unread(env, previous.ClusterVariables()))
 	}
 	err = errors.Join(err, origins.Tell(preflight.CheckIgnored(cfg.IgnorePreflight)), origins.Tell(possible(cfg, origins, verb).Validate(role)))
 	return cfg, origins, exit.Usage(err)

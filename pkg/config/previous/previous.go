@@ -65,25 +65,13 @@ func flagOf(field string) string {
 	return flag.String()
 }
 
-// ClusterVariables returns an error that lists the set variables of these flags.
-func ClusterVariables(env func(string) string) error {
-	var errs []error
-	for _, field := range slices.Sorted(maps.Keys(Remedies)) {
-		errs = append(errs, unread(env, clusterName(field), Remedies[field]))
+// ClusterVariables returns the remedies for the variables of these flags.
+func ClusterVariables() map[string]string {
+	all := map[string]string{}
+	for field, remedy := range Remedies {
+		all["K8S_DIND_"+strings.TrimPrefix(config.EnvName(flagOf(field)), config.EnvPrefix)] = remedy
 	}
-	return errors.Join(errs...)
-}
-
-// ClusterNames returns the names of these variables.
-func ClusterNames() (names []string) {
-	for field := range Remedies {
-		names = append(names, clusterName(field))
-	}
-	return names
-}
-
-func clusterName(field string) string {
-	return "K8S_DIND_" + strings.TrimPrefix(config.EnvName(flagOf(field)), config.EnvPrefix)
+	return all
 }
 
 // Setting returns the setting that replaces a field.
@@ -94,28 +82,23 @@ func Suggestion(path string) string {
 	return config.DidYouMean(path, slices.Sorted(maps.Keys(fields)))
 }
 
-// variables of the previous scripts are no setting any more.
-var variables = []struct{ name, remedy string }{
-	{"USE_CNI", "use --cni-plugin flannel for a network of pods alone"},
-	{"USE_CONTAINERIZED", "the kubelet always runs in a container"},
-	{"PAUSE_VERSION", "the pause image goes with the Kubernetes version"},
+// Variables has the remedies for variables of the previous scripts that are no
+// setting any more.
+var Variables = map[string]string{
+	"USE_CNI":           "use --cni-plugin flannel for a network of pods alone",
+	"USE_CONTAINERIZED": "the kubelet always runs in a container",
+	"PAUSE_VERSION":     "the pause image goes with the Kubernetes version",
 }
 
-// Variables returns an error that lists the variables of the previous
-// scripts that are set but no longer read: ignoring them would create a
-// different cluster than the user expects.
-func Variables(env func(string) string) error {
+// Unread returns an error that lists the variables with remedies that are set
+// but no longer read: ignoring them would create a different cluster than the
+// user expects.
+func Unread(env func(string) string, remedies map[string]string) error {
 	var errs []error
-	for _, v := range variables {
-		errs = append(errs, unread(env, v.name, v.remedy))
+	for _, name := range slices.Sorted(maps.Keys(remedies)) {
+		if value := env(name); value != "" && value != "false" {
+			errs = append(errs, fmt.Errorf("%s=%s is no longer read: %s; unset it", name, value, remedies[name]))
+		}
 	}
 	return errors.Join(errs...)
-}
-
-// unread returns an error if a variable is set that is no longer read.
-func unread(env func(string) string, name, remedy string) error {
-	if value := env(name); value != "" && value != "false" {
-		return fmt.Errorf("%s=%s is no longer read: %s; unset it", name, value, remedy)
-	}
-	return nil
 }
