@@ -3,6 +3,8 @@ package config
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -26,33 +28,20 @@ type Origin struct {
 	Where  string // a flag, a variable, file:line
 }
 
-func (o Origin) String() string {
-	switch o.Source {
-	case FromFlag:
-		return "flag " + o.Where
-	case FromEnvironment:
-		return "environment " + o.Where
-	case FromFile:
-		return "file " + o.Where
-	case FromHost:
-		return "the settings of this host, " + o.Where
-	case FromCluster:
-		return "the settings of the cluster"
-	}
-	return "default"
+// sources are the places in words, before Where.
+var sources = map[Source]string{
+	FromDefault: "default", FromHost: "the settings of this host, ", FromCluster: "the settings of the cluster",
+	FromFile: "file ", FromEnvironment: "environment ", FromFlag: "flag ",
 }
+
+func (o Origin) String() string { return sources[o.Source] + o.Where }
 
 // Origins holds the origin of each field, by its name in the file.
 type Origins map[string]Origin
 
 // FromFile reports whether a value comes from a file that was named.
 func (o Origins) FromFile() bool {
-	for _, from := range o {
-		if from.Source == FromFile {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(slices.Collect(maps.Values(o)), func(from Origin) bool { return from.Source == FromFile })
 }
 
 // Tell joins errors about fields, each with where its value came from.
