@@ -41,16 +41,11 @@ func parseGates(s string) (map[string]bool, error) {
 	if err != nil {
 		return nil, err
 	}
-	var all map[string]bool
+	all := map[string]bool{}
 	for name, raw := range given {
-		on, err := strconv.ParseBool(raw)
-		if err != nil {
+		if all[name], err = strconv.ParseBool(raw); err != nil {
 			return nil, fmt.Errorf("%s=%s must be true or false", name, raw)
 		}
-		if all == nil {
-			all = map[string]bool{}
-		}
-		all[name] = on
 	}
 	return all, nil
 }
@@ -70,7 +65,7 @@ func asJSON[M ~map[string]V, V any](m M) string {
 // parseArguments reads one mapping or NAME=VALUE from each line. Separators
 // are the characters that end a NAME=VALUE.
 func parseArguments(text, separators string) (Arguments, error) {
-	var all Arguments
+	all := Arguments{}
 	for line := range strings.SplitSeq(text, "\n") {
 		given := Arguments{}
 		var err error
@@ -82,12 +77,7 @@ func parseArguments(text, separators string) (Arguments, error) {
 		if err != nil {
 			return nil, fmt.Errorf("must be NAME=VALUE without dashes, such as v=4, or names with single values: {v: 4}")
 		}
-		for name, value := range given {
-			if all == nil {
-				all = Arguments{}
-			}
-			all[name] = value
-		}
+		maps.Copy(all, given)
 	}
 	return all, nil
 }
