@@ -44,7 +44,8 @@ func Parse(s string) (m Mirror, err error) {
 	}
 	m = Mirror{Of: of, Host: u.Host, Prefix: strings.Trim(u.Path, "/"), Plain: u.Scheme == "http"}
 	for _, one := range []string{of + "/probe", m.Address() + "/probe"} {
-		if named, err := reference.ParseNormalizedNamed(one); err != nil || !isRegistry(one, reference.Domain(named)) {
+		named, err := reference.ParseNormalizedNamed(one)
+		if err != nil || !strings.HasPrefix(one, reference.Domain(named)+"/") { // a name without a registry gets docker.io
 			return m, errors.New("must be REGISTRY=HOST[:PORT][/PREFIX] with names of registries, in lower case")
 		}
 	}
@@ -74,10 +75,6 @@ func Shown(s string) string {
 	}
 	return "(hidden)" + s[at:]
 }
-
-// isRegistry reports whether an image name begins with the domain that was found
-// in it. A name without a registry gets docker.io.
-func isRegistry(name, domain string) bool { return strings.HasPrefix(name, domain+"/") }
 
 // Address returns the mirror without its scheme: "mirror.example.com:5000/k8s".
 func (m Mirror) Address() string { return strings.TrimSuffix(m.Host+"/"+m.Prefix, "/") }
