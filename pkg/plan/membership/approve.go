@@ -2,12 +2,12 @@ package membership
 
 import (
 	"context"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/netip"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
@@ -28,30 +28,22 @@ func approver(h *local.Host, kubeconfig string) join.Approver {
 // kubeletFingerprints returns the SHA-256 of each client certificate that the
 // kubelet of this host has or had.
 func kubeletFingerprints(h *local.Host) (all []string, err error) {
-	for _, path := range h.Files.Match(join.KubeletCertificates) {
-		cert, reason := readCertificate(h, path)
-		if reason != nil {
-			err = errors.Join(err, reason)
-			continue
+	err = host.Each(h.Files.Match(join.KubeletCertificates), func(path string) error {
+		data, err := h.Files.Read(path)
+		if err != nil {
+			return err
+		}
+		cert, err := pki.ParseCertificate(data)
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
 		}
 		all = append(all, pki.Fingerprint(cert))
-	}
+		return nil
+	})
 	if len(all) > 0 {
 		return all, nil
 	}
 	return nil, err
-}
-
-func readCertificate(h *local.Host, path string) (*x509.Certificate, error) {
-	data, err := h.Files.Read(path)
-	if err != nil {
-		return nil, err
-	}
-	cert, err := pki.ParseCertificate(data)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return cert, nil
 }
 
 // ServingCertificate approves the serving certificate of this control plane.
