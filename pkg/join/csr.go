@@ -28,6 +28,9 @@ func (s signer) selector() metav1.ListOptions {
 	return metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("spec.signerName", s.name).String()}
 }
 
+// WatchRequests opens watches of the requests of one signer.
+func WatchRequests(api kube.Connect, name string) kube.Watch { return signer{api, name}.watch }
+
 func (s signer) watch(ctx context.Context) (watch.Interface, error) {
 	client, err := s.api.Client()
 	if err != nil {

@@ -3,7 +3,6 @@ package join
 import (
 	"context"
 	"crypto/x509"
-	"encoding/pem"
 	"fmt"
 	"net"
 	"net/http"
@@ -16,6 +15,7 @@ import (
 	"k8s.io/cluster-bootstrap/token/jws"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/join/certkey"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
 )
 
 // Target is the cluster to join, as the user names it.
@@ -168,7 +168,7 @@ func (d *discovery) handover(ctx context.Context) (Handover, error) {
 		}
 	}
 	return Handover{
-		ClusterCA:     pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: d.ca.Load().Raw}),
+		ClusterCA:     pki.EncodeCertificate(d.ca.Load()),
 		ServerVersion: server.GitVersion,
 		Settings:      []byte(settings.Data[settingsKey]),
 		Registry:      registry.Data[registryKey],

@@ -10,7 +10,6 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
@@ -33,14 +32,10 @@ type Issuer struct {
 	Sign func(user string, public crypto.PublicKey) ([]byte, error)
 }
 
-func (i Issuer) requests() signer { return signer{i.API, FlannelSigner} }
-
-// Watch opens a watch of the requests.
-func (i Issuer) Watch(ctx context.Context) (watch.Interface, error) { return i.requests().watch(ctx) }
-
 // Issue answers all pending requests. It denies a request that its author may not make.
 func (i Issuer) Issue(ctx context.Context) error {
-	return i.requests().answer(ctx, func(client kubernetes.Interface, csr *certificatesv1.CertificateSigningRequest) error {
+	requests := signer{i.API, FlannelSigner}
+	return requests.answer(ctx, func(client kubernetes.Interface, csr *certificatesv1.CertificateSigningRequest) error {
 		if len(csr.Status.Certificate) > 0 || deniedBy(csr) != nil {
 			return nil
 		}

@@ -10,7 +10,6 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
@@ -33,18 +32,10 @@ type NodeCertificate struct {
 	By string
 }
 
-// NodeCertificates are the requests of kubelets for client certificates. The API
-// server keeps one for an hour after it was answered.
-type NodeCertificates struct{ API kube.Connect }
-
-// Watch opens a watch of them.
-func (n NodeCertificates) Watch(ctx context.Context) (watch.Interface, error) {
-	return kubeletClients(n.API).watch(ctx)
-}
-
-// List returns what was issued, the oldest first.
-func (n NodeCertificates) List(ctx context.Context) (all []NodeCertificate, err error) {
-	requests, _, err := kubeletClients(n.API).list(ctx)
+// NodeCertificates returns what was issued to kubelets, the oldest first. The API
+// server keeps a request for an hour after it was answered.
+func NodeCertificates(ctx context.Context, api kube.Connect) (all []NodeCertificate, err error) {
+	requests, _, err := kubeletClients(api).list(ctx)
 	slices.SortFunc(requests, func(a, b certificatesv1.CertificateSigningRequest) int {
 		return a.CreationTimestamp.Compare(b.CreationTimestamp.Time)
 	})
@@ -56,9 +47,9 @@ func (n NodeCertificates) List(ctx context.Context) (all []NodeCertificate, err 
 	return all, err
 }
 
-// Delete deletes the requests of one node.
-func (n NodeCertificates) Delete(ctx context.Context, node string) error {
-	return kubeletClients(n.API).answer(ctx, func(client kubernetes.Interface, csr *certificatesv1.CertificateSigningRequest) error {
+// DeleteNodeRequests deletes the requests of one kubelet for client certificates.
+func DeleteNodeRequests(ctx context.Context, api kube.Connect, node string) error {
+	return kubeletClients(api).answer(ctx, func(client kubernetes.Interface, csr *certificatesv1.CertificateSigningRequest) error {
 		if c, ok := issuedTo(csr); !ok || c.Node != node {
 			return nil
 		}

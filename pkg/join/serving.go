@@ -14,7 +14,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
@@ -53,15 +52,12 @@ type Host struct {
 	ControlPlane bool
 }
 
-func (a Approver) requests() signer {
-	return signer{a.API, certificatesv1.KubeletServingSignerName}
-}
-
 // Approve answers all pending requests. It leaves a request that it does not approve,
 // and returns the reason.
 func (a Approver) Approve(ctx context.Context) error {
 	var refused []error
-	err := a.requests().answer(ctx, func(client kubernetes.Interface, csr *certificatesv1.CertificateSigningRequest) error {
+	requests := signer{a.API, certificatesv1.KubeletServingSignerName}
+	err := requests.answer(ctx, func(client kubernetes.Interface, csr *certificatesv1.CertificateSigningRequest) error {
 		if !pending(csr) {
 			return nil
 		}
@@ -254,16 +250,13 @@ func (a Approver) Own(files host.Files, node string) step.Step {
 	s := step.When("approve the kubelet's serving certificate", "approve the serving certificate of node "+node,
 		func(context.Context) (bool, error) { return !files.Exists(KubeletServingFile), nil },
 		func(ctx context.Context) error {
-			return kube.Await(ctx, a.Watch, func(o runtime.Object) error {
+			return kube.Await(ctx, WatchRequests(a.API, certificatesv1.KubeletServingSignerName), func(o runtime.Object) error {
 				return a.own(ctx, node, o.(*certificatesv1.CertificateSigningRequest))
 			}, nil)
 		})
 	s.Waits = true
 	return s
 }
-
-// Watch opens a watch of serving requests.
-func (a Approver) Watch(ctx context.Context) (watch.Interface, error) { return a.requests().watch(ctx) }
 
 func (a Approver) own(ctx context.Context, node string, csr *certificatesv1.CertificateSigningRequest) error {
 	if csr.Spec.Username != nodeUserPrefix+node {

@@ -114,13 +114,8 @@ func knownHosts(ctx context.Context, h *local.Host) (all []join.Host, err error)
 	return all, err
 }
 
-// WatchFlannel watches the requests for flannel's certificates.
-func WatchFlannel(h *local.Host) kube.Watch { return issuer(h).Watch }
-
 // Issue answers the pending requests for flannel's certificates.
-func Issue(ctx context.Context, h *local.Host) error {
-	return issuer(h).Issue(ctx)
-}
+func Issue(ctx context.Context, h *local.Host) error { return issuer(h).Issue(ctx) }
 
 // HoldsLastCopy reports whether this host has the only member of etcd.
 func HoldsLastCopy(h *local.Host) bool {

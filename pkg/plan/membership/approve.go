@@ -51,14 +51,6 @@ func ServingCertificate(h *local.Host) step.Step {
 	return approver(h, controlplane.AdminConf).Own(h.Files, h.Config.HostName)
 }
 
-// WatchServing watches the requests of kubelets for serving certificates.
-func WatchServing(h *local.Host) kube.Watch { return approver(h, controlplane.AgentConf).Watch }
-
-// WatchNodes watches the requests of joining kubelets.
-func WatchNodes(*local.Host) kube.Watch {
-	return join.NodeCertificates{API: kube.Kubeconfig(controlplane.AgentConf)}.Watch
-}
-
 // ApproveNodes answers the pending requests of joining kubelets.
 func ApproveNodes(ctx context.Context, h *local.Host) error {
 	approver := join.NodeApprover{API: kube.Kubeconfig(controlplane.AgentConf), ControlPlanes: parts.ControlPlaneNames(h)}

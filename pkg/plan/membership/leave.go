@@ -132,8 +132,7 @@ func removeNode(ctx context.Context, h *local.Host, name string) error {
 // kubelet. It first deletes its requests, so that only a certificate that is
 // later requested with a token is accepted again.
 func banNode(ctx context.Context, h *local.Host, client *clientv3.Client, name string) error {
-	requests := join.NodeCertificates{API: parts.Anywhere(h, name).API}
-	if err := requests.Delete(ctx, name); err != nil {
+	if err := join.DeleteNodeRequests(ctx, parts.Anywhere(h, name).API, name); err != nil {
 		return err
 	}
 	return etcd.NoteRemoved(ctx, client, etcd.Removed{Host: name, Until: time.Now().Add(pki.LeafLife)})
@@ -164,7 +163,7 @@ func acceptReturned(ctx context.Context, h *local.Host, client *clientv3.Client,
 	if len(removed) == 0 {
 		return nil
 	}
-	issued, err := join.NodeCertificates{API: kube.Kubeconfig(controlplane.AgentConf)}.List(ctx)
+	issued, err := join.NodeCertificates(ctx, kube.Kubeconfig(controlplane.AgentConf))
 	if err != nil {
 		return err
 	}

@@ -7,17 +7,20 @@ import (
 	"sync"
 	"time"
 
+	certificatesv1 "k8s.io/api/certificates/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/agent"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/balancer"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bootstrapdocker"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/flannel"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/initsystem"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/process"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/membership"
@@ -143,7 +146,7 @@ func (r Resident) onHost(do func(context.Context, *local.Host) error) func(conte
 
 func (r Resident) answer(ctx context.Context, h *local.Host, part string, a answer) error {
 	asked := agent.NewSignal()
-	go kube.Follow(ctx, a.watch(h), func(e watch.Event) {
+	go kube.Follow(ctx, requests(a.signer), func(e watch.Event) {
 		if e.Type != watch.Modified {
 			asked.Give()
 		}
@@ -152,16 +155,20 @@ func (r Resident) answer(ctx context.Context, h *local.Host, part string, a answ
 	return nil
 }
 
-// answer is what a control plane does with the requests that a watch reports.
+// answer is what a control plane does with the requests of a signer.
 type answer struct {
-	watch func(*local.Host) kube.Watch
-	do    func(context.Context, *local.Host) error
+	signer string
+	do     func(context.Context, *local.Host) error
 }
 
 var answers = map[string]answer{
-	"approve":       {membership.WatchServing, membership.Approve},
-	"approve nodes": {membership.WatchNodes, membership.ApproveNodes},
-	"issue":         {membership.WatchFlannel, membership.Issue},
+	"approve":       {certificatesv1.KubeletServingSignerName, membership.Approve},
+	"approve nodes": {certificatesv1.KubeAPIServerClientKubeletSignerName, membership.ApproveNodes},
+	"issue":         {join.FlannelSigner, membership.Issue},
+}
+
+func requests(signer string) kube.Watch {
+	return join.WatchRequests(kube.Kubeconfig(controlplane.AgentConf), signer)
 }
 
 func limited(h *local.Host, do func(context.Context, *local.Host) error) func(context.Context) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
@@ -40,7 +41,7 @@ func (r Resident) refreshHostFilter(ctx context.Context) error {
 // refuse acts after each change of the removed nodes and of the requests.
 func (r Resident) refuse(ctx context.Context, h *local.Host) error {
 	told := agent.NewSignal()
-	go kube.Follow(ctx, membership.WatchNodes(h), func(watch.Event) { told.Give() })
+	go kube.Follow(ctx, requests(certificatesv1.KubeAPIServerClientKubeletSignerName), func(watch.Event) { told.Give() })
 	follow := func(ctx context.Context) error {
 		return parts.Etcd(h).Do(ctx, func(client *clientv3.Client) error { return etcd.FollowRemoved(ctx, client, told.Give) })
 	}
