@@ -23,11 +23,22 @@ import (
 // accept, so that a failed run does not change them. Turndown does not depend
 // on settings that can change.
 func remember(h *local.Host, role string) step.Step {
-	m := memory{h, role}
+	files := h.Files.Step("remember the settings", func() ([]host.File, error) { return firstFiles(h, role) })
 	return step.Step{
-		Name:  "remember the settings",
-		Check: m.check,
-		Apply: m.apply,
+		Name: files.Name,
+		Check: func(ctx context.Context) (step.Diff, error) {
+			diff, err := files.Check(ctx)
+			if !process.SelfInstalled(h.Files, local.Binary) {
+				diff = append(diff, "write "+local.Binary)
+			}
+			return diff, err
+		},
+		Apply: func(ctx context.Context) error {
+			if err := files.Apply(ctx); err != nil {
+				return err
+			}
+			return errors.Join(process.InstallSelf(h.Files, local.Binary), h.Files.Remove(local.KeptFile))
+		},
 		Undo: func(ctx context.Context) error {
 			if err := errors.Join(nothingLeft(ctx, h), h.Units.Reload(ctx)); err != nil {
 				return err
@@ -41,64 +52,36 @@ func remember(h *local.Host, role string) step.Step {
 // and allows the agent to repair the host.
 func accept(h *local.Host, role string) step.Step {
 	return h.Files.Step("keep the settings", func() ([]host.File, error) {
-		files, err := memory{h, role}.settings()
+		files, err := settingsFiles(h, role)
 		return append(files, local.CompleteMark), err
 	})
 }
 
-type memory struct {
-	*local.Host
-	role string
-}
-
-func (m memory) check(context.Context) (step.Diff, error) {
-	files, err := m.first()
-	if err != nil {
-		return nil, err
-	}
-	diff, err := m.Files.Missing(files)
-	if !process.SelfInstalled(m.Files, local.Binary) {
-		diff = append(diff, "write "+local.Binary)
-	}
-	return diff, err
-}
-
-func (m memory) apply(context.Context) error {
-	files, err := m.first()
-	if err != nil {
-		return err
-	}
-	if err := m.Files.Put(files); err != nil {
-		return err
-	}
-	return errors.Join(process.InstallSelf(m.Files, local.Binary), m.Files.Remove(local.KeptFile))
-}
-
-// first returns the files that are saved at the start of the first run. The
+// firstFiles returns the files that are saved at the start of the first run. The
 // role is the last one, because it states that the other files are complete.
-func (m memory) first() ([]host.File, error) {
-	role := host.File{Path: local.RoleFile, Data: []byte(m.role + "\n")}
-	if m.Saved.Role == m.role {
-		return []host.File{role}, nil
+func firstFiles(h *local.Host, role string) ([]host.File, error) {
+	last := host.File{Path: local.RoleFile, Data: []byte(role + "\n")}
+	if h.Saved.Role == role {
+		return []host.File{last}, nil
 	}
-	files, err := m.settings()
-	return append(files, role), err
+	files, err := settingsFiles(h, role)
+	return append(files, last), err
 }
 
-func (m memory) settings() ([]host.File, error) {
-	settings, err := file.Marshal(m.Config)
+func settingsFiles(h *local.Host, role string) ([]host.File, error) {
+	settings, err := file.Marshal(h.Config)
 	if err != nil {
 		return nil, err
 	}
-	versions, err := json.Marshal(m.VersionsOf(m.role))
+	versions, err := json.Marshal(h.VersionsOf(role))
 	if err != nil {
 		return nil, err
 	}
 	files := []host.File{{Path: config.SavedPath, Data: settings}, {Path: local.VersionsFile, Data: versions}}
-	if m.Registry == nil {
+	if h.Registry == nil {
 		return files, nil
 	}
-	way, err := m.Registry.Marshal()
+	way, err := h.Registry.Marshal()
 	return append(files, host.File{Path: registry.SavedPath, Data: way}), err
 }
 
