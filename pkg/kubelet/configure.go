@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/authn"
@@ -18,14 +19,11 @@ import (
 // Configure is the step that writes the files that the kubelet reads. Undo removes all
 // files, mounts and rules of the kubelet and of kube-proxy, after the pods are removed.
 func (k Kubelet) Configure() step.Step {
+	files := k.Files.Step("configure the kubelet", k.files)
 	return step.Step{
-		Name: "configure the kubelet",
-		Check: func(context.Context) (step.Diff, error) {
-			tree, err := k.files()
-			if err != nil {
-				return nil, err
-			}
-			diff, err := k.Files.Missing(tree)
+		Name: files.Name,
+		Check: func(ctx context.Context) (step.Diff, error) {
+			diff, err := files.Check(ctx)
 			record, recordErr := foundRecord.Diff(k.Files)
 			identity, identityErr := k.Identity.diff()
 			return append(append(diff, record...), identity...), errors.Join(err, recordErr, identityErr)
@@ -34,11 +32,7 @@ func (k Kubelet) Configure() step.Step {
 			if err := rememberFound(ctx, k.Files); err != nil {
 				return err
 			}
-			tree, err := k.files()
-			if err != nil {
-				return err
-			}
-			if err := k.Files.Put(tree); err != nil {
+			if err := files.Apply(ctx); err != nil {
 				return err
 			}
 			return k.Identity.write(ctx, k.service().Remove)
@@ -92,25 +86,25 @@ func HasResolver(files host.Files) bool {
 	if path != resolvFile {
 		text, _ = files.Read(strings.TrimPrefix(path, "/host")) // a missing file names no server
 	}
-	for line := range strings.Lines(string(text)) {
-		if words := strings.Fields(line); len(words) > 1 && words[0] == "nameserver" {
-			return true
-		}
+	return slices.ContainsFunc(strings.Split(string(text), "\n"), func(line string) bool { return nameServer(line) != "" })
+}
+
+// nameServer returns the address in a line of resolv.conf; "" if it has none.
+func nameServer(line string) string {
+	if words := strings.Fields(line); len(words) > 1 && words[0] == "nameserver" {
+		return words[1]
 	}
-	return false
+	return ""
 }
 
 func withoutLoopback(conf string) (kept string, dropped bool) {
 	var b strings.Builder
 	for line := range strings.Lines(conf) {
-		words := strings.Fields(line)
-		if len(words) > 1 && words[0] == "nameserver" {
-			if addr, err := netip.ParseAddr(words[1]); err == nil && addr.IsLoopback() {
-				dropped = true
-				continue
-			}
+		if addr, err := netip.ParseAddr(nameServer(line)); err == nil && addr.IsLoopback() {
+			dropped = true
+			continue
 		}
-		if len(words) > 0 && !strings.HasPrefix(words[0], "#") {
+		if text := strings.TrimSpace(line); text != "" && !strings.HasPrefix(text, "#") {
 			b.WriteString(strings.TrimSuffix(line, "\n") + "\n")
 		}
 	}
