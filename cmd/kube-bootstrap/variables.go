@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -34,11 +33,7 @@ func warnOfVariables(con *console.Console, environ []string, c *cobra.Command) {
 		if value == "" || !strings.HasPrefix(name, "KUBE_BOOTSTRAP_") && !strings.HasPrefix(name, "K8S_DIND_") || slices.Contains(known, name) {
 			continue
 		}
-		text := fmt.Sprintf("warning: the variable %s is not read: there is no such flag", name)
-		if best := config.Nearest(name, known); best != "" {
-			text += ", did you mean " + best + "?"
-		}
-		con.Warn(text)
+		con.Warn("warning: the variable " + name + " is not read: there is no such flag" + config.Meant(name, known))
 	}
 }
 

@@ -147,7 +147,7 @@ func knownName(name, what string, known []string, err error) string {
 	case slices.Contains(known, name):
 		return ""
 	}
-	return "is no " + what + cmp.Or(suggest(name, known), "; --help of the component lists all of them")
+	return "is no " + what + cmp.Or(Meant(name, known), "; --help of the component lists all of them")
 }
 
 // newerFields reports the kubelet fields, of all nodes and of single ones, that

@@ -15,15 +15,16 @@ func Suggestion(name string) string {
 		}
 		fields = append(fields, s.Field)
 	}
-	return cmp.Or(suggest(name, fields), "; `kube-bootstrap config init` prints all there are")
+	return cmp.Or(Meant(name, fields), "; `kube-bootstrap config init` prints all there are")
 }
 
 // DidYouMean returns the known name that was probably meant, or all known names.
 func DidYouMean(name string, known []string) string {
-	return cmp.Or(suggest(name, known), "; there are "+strings.Join(known, ", "))
+	return cmp.Or(Meant(name, known), "; there are "+strings.Join(known, ", "))
 }
 
-func suggest(name string, known []string) string {
+// Meant asks whether the known name was meant that is nearest to a name; "" if none is near.
+func Meant(name string, known []string) string {
 	if best := Nearest(name, known); best != "" {
 		return ", did you mean " + best + "?"
 	}

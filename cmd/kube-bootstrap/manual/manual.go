@@ -92,11 +92,9 @@ func explain(name string) (explained, error) {
 			return one, nil
 		}
 	}
-	text := fmt.Sprintf("there is no problem %q", name)
+	text := fmt.Sprintf("there is no problem %q", name) + config.Meant(name, problemNames())
 	if config.IsSetting(name) {
 		text = fmt.Sprintf("--%s is a setting, and a problem of this name says that a cluster or a host was set up with another value", name)
-	} else if best := config.Nearest(name, problemNames()); best != "" {
-		text += ", did you mean " + best + "?"
 	}
 	return explained{}, exit.Usage(errors.New(text))
 }

@@ -1,7 +1,6 @@
 package preflight
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -38,11 +37,9 @@ func CheckIgnored(names []string) field.ErrorList {
 		if slices.Contains(problemNames, name) || portName.MatchString(name) || config.IsSetting(name) { // a refused change has the name of its flag
 			continue
 		}
-		text := "preflight has no problem of this name"
-		if best := config.Nearest(name, problemNames); best != "" {
-			text += ", did you mean " + best + "?"
-		}
-		errs = append(errs, field.Invalid(field.NewPath("ignorePreflight"), name, fmt.Sprintf("%s; the names are port-NUMBER, %s", text, strings.Join(problemNames, ", "))))
+		text := "preflight has no problem of this name" + config.Meant(name, problemNames)
+		text += "; the names are port-NUMBER, " + strings.Join(problemNames, ", ")
+		errs = append(errs, field.Invalid(field.NewPath("ignorePreflight"), name, text))
 	}
 	return errs
 }
