@@ -56,7 +56,7 @@ func (d *discovery) ask(ctx context.Context, q *question) error {
 
 // retryable returns err for another try if the server may answer later.
 func retryable(err error) error {
-	if isUnreachable(err) {
+	if isProblem(err, masterUnreachable) {
 		return err
 	}
 	return step.Final(err)
@@ -68,7 +68,7 @@ func retryable(err error) error {
 func (d *discovery) until(ctx context.Context, q *question, probe func(context.Context) error) error {
 	err := step.Until(step.WithLimit(ctx, step.CheckLimit(ctx)), probe, nil)
 	silent := func() bool { return errors.As(err, new(*silence)) }
-	if (isUnreachable(err) || silent() && q.came.connected.Load()) && ctx.Err() == nil {
+	if (isProblem(err, masterUnreachable) || silent() && q.came.connected.Load()) && ctx.Err() == nil {
 		err = step.Until(step.WithLimit(ctx, answerLimit), probe, nil)
 	}
 	if silent() {

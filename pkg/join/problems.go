@@ -22,10 +22,10 @@ func unreachable(server string, err error) error {
 		"check MASTER_IP, the network between the hosts, and `kube-bootstrap status` on the master")
 }
 
-// isUnreachable reports whether a server may answer later.
-func isUnreachable(err error) bool {
+// isProblem reports whether err is the problem of that name.
+func isProblem(err error, name string) bool {
 	problem, ok := errors.AsType[*step.Problem](err)
-	return ok && problem.Name == masterUnreachable
+	return ok && problem.Name == name
 }
 
 func wrongCA(server string) error {

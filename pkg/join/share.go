@@ -3,7 +3,6 @@ package join
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -18,7 +17,6 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/join/certkey"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // ShareTTL is how long control planes can join by one certificate key.
@@ -91,7 +89,7 @@ func (d *discovery) shared(ctx context.Context) (map[string][]byte, error) {
 	var secret corev1.Secret
 	path := "/api/v1/namespaces/" + system + "/secrets/" + shareName
 	err := d.ask(ctx, &question{method: http.MethodGet, path: path, what: "what control planes share", into: &secret})
-	if p := (*step.Problem)(nil); errors.As(err, &p) && p.Name == notJoinable {
+	if isProblem(err, notJoinable) {
 		return nil, problemNamed("certificate-key",
 			d.Server+" no longer hands over what control planes share: that is good for two hours",
 			"make a new key with `kube-bootstrap token create --control-plane` on a control plane")
