@@ -39,7 +39,10 @@ func (n Node) Mark(marks Marks) step.Step {
 		Check: func(ctx context.Context) (step.Diff, error) {
 			node, err := n.get(ctx)
 			if err != nil {
-				return step.DiffOf(kube.NoAnswer(err), marks.all(n.Name)...)
+				// A node that does not exist yet lacks all marks, also those of its kubelet.
+				none := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.Name}}
+				all := Marks{Labels: marks.Labels, Taints: marks.Taints}
+				return step.DiffOf(kube.NoAnswer(err), all.changes(none, all).diff...)
 			}
 			before, err := n.given(ctx, node, marks.Own)
 			if err != nil {
@@ -74,17 +77,6 @@ func (n Node) mark(ctx context.Context, node *corev1.Node, marks Marks) error {
 		return err
 	}
 	return n.remember(ctx, node, marks)
-}
-
-// all returns the complete diff of a node that does not exist yet.
-func (m Marks) all(name string) (diff []string) {
-	for _, word := range m.Labels {
-		diff = append(diff, "label node "+name+": "+word)
-	}
-	for _, word := range m.Taints {
-		diff = append(diff, "taint node "+name+": "+word)
-	}
-	return diff
 }
 
 type changes struct {
