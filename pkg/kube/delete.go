@@ -1,8 +1,10 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -47,14 +49,10 @@ func remove(ctx context.Context, connect Connect, objects []*Object, label strin
 	if err != nil {
 		return err
 	}
-	for wave := 2; wave >= 0; wave-- {
-		for _, object := range objects {
-			if rank(object) != wave {
-				continue
-			}
-			if err := server.remove(ctx, object, label); err != nil {
-				return fmt.Errorf("delete %s: %w", title(object), err)
-			}
+	lastFirst := func(a, b *Object) int { return cmp.Compare(rank(b), rank(a)) }
+	for _, object := range slices.SortedStableFunc(slices.Values(objects), lastFirst) {
+		if err := server.remove(ctx, object, label); err != nil {
+			return fmt.Errorf("delete %s: %w", title(object), err)
 		}
 	}
 	return step.Until(ctx, func(ctx context.Context) error {
