@@ -77,7 +77,8 @@ func Admitted(h *local.Host) step.Step {
 	}
 }
 
-func issuer(h *local.Host) join.Issuer {
+// Issue answers the pending requests for flannel's certificates.
+func Issue(ctx context.Context, h *local.Host) error {
 	return join.Issuer{
 		API: kube.Kubeconfig(controlplane.AgentConf), User: etcd.HostUser,
 		ControlPlanes:   parts.ControlPlaneNames(h),
@@ -92,7 +93,7 @@ func issuer(h *local.Host) join.Issuer {
 			}
 			return authority.Sign(pki.Request{CommonName: user, Client: true, Life: controlplane.ReadLeafLife(h.Files)}, public, time.Now())
 		},
-	}
+	}.Issue(ctx)
 }
 
 func knownHosts(ctx context.Context, h *local.Host) (all []join.Host, err error) {
@@ -113,9 +114,6 @@ func knownHosts(ctx context.Context, h *local.Host) (all []join.Host, err error)
 	})
 	return all, err
 }
-
-// Issue answers the pending requests for flannel's certificates.
-func Issue(ctx context.Context, h *local.Host) error { return issuer(h).Issue(ctx) }
 
 // HoldsLastCopy reports whether this host has the only member of etcd.
 func HoldsLastCopy(h *local.Host) bool {
