@@ -70,16 +70,13 @@ func loadedImages(h *local.Host, role string) []agent.Duty {
 	const limit = 10 * time.Minute // includes a slow registry
 	h = h.WithImages(h.ImagesOf(role))
 	main, pods := parts.Load(h)
-	duties := []agent.Duty{
+	return []agent.Duty{
 		{Step: parts.LoadBootstrap(h, "flannel"), On: agent.BootstrapDocker, Limit: limit},
 		{Step: main, On: agent.MainDocker, Limit: limit},
 		{Step: pods, On: agent.Containerd, Limit: limit},
 		{Step: h.Source().InstallCNIPlugins(), On: agent.Files, Limit: limit},
+		{Step: parts.LoadBootstrap(h, "etcd").If(role == local.Master), On: agent.BootstrapDocker, Limit: limit},
 	}
-	if role == local.Master {
-		duties = append(duties, agent.Duty{Step: parts.LoadBootstrap(h, "etcd"), On: agent.BootstrapDocker, Limit: limit})
-	}
-	return duties
 }
 
 // shared returns the steps that adapt a control plane to the number of
