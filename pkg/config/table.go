@@ -9,8 +9,6 @@ import (
 )
 
 var (
-	// Backends are the flannel backends there are.
-	Backends = []string{"vxlan", "host-gw", "wireguard", "ipip", "udp"}
 	// Arches are the architectures there are, by their Go names.
 	Arches = []string{"amd64", "arm64", "arm", "ppc64le", "s390x"}
 
@@ -44,7 +42,7 @@ var clusterSettings = []Setting{{
 	at:   text(func(c *Config) *string { return &c.FlannelNetwork }), check: flannelNetwork,
 }, {
 	Field: "flannelBackend", Flag: "flannel-backend", Group: GroupNetwork, Env: "FLANNEL_BACKEND", Default: "vxlan", Verbs: hosts, Shared: true, Change: Never,
-	Help: "how packets cross between hosts", Values: Backends,
+	Help: "how packets cross between hosts", Values: []string{"vxlan", "host-gw", "wireguard", "ipip", "udp"},
 	at: text(func(c *Config) *string { return &c.FlannelBackend }),
 }, {
 	Field: "flannelSubnetDir", Flag: "flannel-subnet-dir", Group: GroupNetwork, Env: "FLANNEL_SUBNET_DIR", Default: "/var/lib/kube-bootstrap/flannel", Verbs: both, Change: Never,
