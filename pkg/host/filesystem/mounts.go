@@ -6,50 +6,27 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
-// mount is a line of mountinfo.
-type mount struct {
-	device, root, point string
-	shared              bool
-}
-
 // covers reports whether path is the mount point or below it.
-func (m mount) covers(path string) bool {
-	return path == m.point || strings.HasPrefix(path, strings.TrimSuffix(m.point, "/")+"/")
+func covers(point, path string) bool {
+	return path == point || strings.HasPrefix(path, strings.TrimSuffix(point, "/")+"/")
 }
-
-func mounts() ([]mount, error) {
-	table, err := os.ReadFile("/proc/self/mountinfo")
-	return parseMounts(string(table)), err
-}
-
-// parseMounts returns the mounts of a mountinfo table, first mounted first.
-func parseMounts(table string) (all []mount) {
-	for line := range strings.Lines(table) {
-		if fields := strings.Fields(line); len(fields) >= 7 {
-			all = append(all, mount{fields[2], mountEscapes.Replace(fields[3]), mountEscapes.Replace(fields[4]), strings.HasPrefix(fields[6], "shared:")})
-		}
-	}
-	return all
-}
-
-// mountEscapes replaces the octal escapes of mountinfo.
-var mountEscapes = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
 
 // MountsBelow returns the mount points on dir and below it, last mounted first.
 func MountsBelow(dir string) ([]string, error) {
-	all, err := mounts()
+	all, err := mountinfo.GetMounts(nil)
 	return below(all, dir), err
 }
 
-func below(all []mount, dir string) (points []string) {
+func below(all []*mountinfo.Info, dir string) (points []string) {
 	for _, m := range slices.Backward(all) {
-		if (mount{point: dir}).covers(m.point) {
-			points = append(points, m.point)
+		if covers(dir, m.Mountpoint) {
+			points = append(points, m.Mountpoint)
 		}
 	}
 	return points
@@ -78,15 +55,17 @@ func unmount(points []string) error {
 
 // SharedMount reports whether mounts below dir propagate to other mount namespaces.
 func SharedMount(dir string) (bool, error) {
-	all, err := mounts()
-	return around(all, dir).shared, err
+	all, err := mountinfo.GetMounts(nil)
+	return shared(around(all, dir)), err
 }
 
+func shared(m mountinfo.Info) bool { return strings.HasPrefix(m.Optional, "shared:") }
+
 // around returns the last mount with the longest mount point that covers path.
-func around(all []mount, path string) (found mount) {
+func around(all []*mountinfo.Info, path string) (found mountinfo.Info) {
 	for _, m := range all {
-		if m.covers(path) && len(m.point) >= len(found.point) {
-			found = m
+		if covers(m.Mountpoint, path) && len(m.Mountpoint) >= len(found.Mountpoint) {
+			found = *m
 		}
 	}
 	return found
@@ -94,20 +73,20 @@ func around(all []mount, path string) (found mount) {
 
 // MountedOnItself reports whether dir is a bind mount of itself, as of ShareMount.
 func MountedOnItself(dir string) (bool, error) {
-	all, err := mounts()
+	all, err := mountinfo.GetMounts(nil)
 	return mountedOnItself(all, dir), err
 }
 
 // mountedOnItself compares the root of the mount at dir with the position of
 // dir in the mount that contains it.
-func mountedOnItself(all []mount, dir string) bool {
+func mountedOnItself(all []*mountinfo.Info, dir string) bool {
 	at := around(all, dir)
-	if at.point != dir {
+	if at.Mountpoint != dir {
 		return false
 	}
-	outer := around(slices.DeleteFunc(slices.Clone(all), func(m mount) bool { return m.point == dir }), dir)
-	inside := strings.TrimPrefix(dir, strings.TrimSuffix(outer.point, "/"))
-	return at.device == outer.device && at.root == strings.TrimSuffix(outer.root, "/")+inside
+	outer := around(slices.DeleteFunc(slices.Clone(all), func(m *mountinfo.Info) bool { return m.Mountpoint == dir }), dir)
+	inside := strings.TrimPrefix(dir, strings.TrimSuffix(outer.Mountpoint, "/"))
+	return at.Major == outer.Major && at.Minor == outer.Minor && at.Root == strings.TrimSuffix(outer.Root, "/")+inside
 }
 
 // ShareMount makes dir a shared bind mount of itself.

@@ -3,7 +3,18 @@ package filesystem
 import (
 	"strings"
 	"testing"
+
+	"github.com/moby/sys/mountinfo"
+
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
+
+func parse(t *testing.T, table string) []*mountinfo.Info {
+	t.Helper()
+	all, err := mountinfo.GetMountsFromReader(strings.NewReader(table), nil)
+	must.NoError(t, err)
+	return all
+}
 
 func TestSharedIn(t *testing.T) {
 	const table = `21 1 8:1 / / rw shared:1 - ext4 /dev/sda1 rw
@@ -16,7 +27,7 @@ func TestSharedIn(t *testing.T) {
 		"/etc": true, "/variable": true, "/var": false, "/var/lib/kubelet": false,
 		"/var/lib/a b/x": false, "/var/lib/c": true, "/var/lib/c/d": true,
 	} {
-		if got := around(parseMounts(table), dir).shared; got != want {
+		if got := shared(around(parse(t, table), dir)); got != want {
 			t.Errorf("%s: shared %t, want %t", dir, got, want)
 		}
 	}
@@ -31,7 +42,7 @@ func TestMountedOnItself(t *testing.T) {
 26 21 8:1 /srv /srv rw - ext4 /dev/sda1 rw
 `
 	for dir, want := range map[string]bool{"/var/lib/kubelet": true, "/srv": true, "/var/lib/other": false, "/var/lib/own": false, "/var/lib/none": false, "/etc": false} {
-		if got := mountedOnItself(parseMounts(table), dir); got != want {
+		if got := mountedOnItself(parse(t, table), dir); got != want {
 			t.Errorf("%s: %t, want %t", dir, got, want)
 		}
 	}
@@ -44,7 +55,7 @@ func TestBelow(t *testing.T) {
 24 21 8:4 / /var/lib/cd rw - ext4 /dev/sda4 rw
 `
 	for dir, want := range map[string]string{"/var/lib/c": "/var/lib/c/a b, /var/lib/c", "/var/lib/c/a b": "/var/lib/c/a b", "/var/lib/c/a": "", "/var/lib/cd": "/var/lib/cd"} {
-		if got := strings.Join(below(parseMounts(table), dir), ", "); got != want {
+		if got := strings.Join(below(parse(t, table), dir), ", "); got != want {
 			t.Errorf("%s: got %q, want %q", dir, got, want)
 		}
 	}
