@@ -5,7 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"math"
-	"strings"
+	"path/filepath"
 
 	"golang.org/x/sys/unix"
 
@@ -43,11 +43,8 @@ func TotalBytes(files host.Files, dir string) (int64, error) {
 
 func statfs(files host.Files, dir string) (stat unix.Statfs_t, err error) {
 	err = unix.Statfs(files.Path(dir), &stat)
-	for errors.Is(err, unix.ENOENT) && dir != "/" {
-		dir = dir[:max(strings.LastIndex(dir, "/"), 0)]
-		if dir == "" {
-			dir = "/"
-		}
+	for errors.Is(err, unix.ENOENT) && dir != filepath.Dir(dir) {
+		dir = filepath.Dir(dir)
 		err = unix.Statfs(files.Path(dir), &stat)
 	}
 	return stat, err
