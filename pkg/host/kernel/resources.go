@@ -1,9 +1,8 @@
 package kernel
 
 import (
-	"bufio"
 	"bytes"
-	"errors"
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
@@ -21,22 +20,15 @@ func MemoryAvailable() (int64, error) { return memory("MemAvailable") }
 func MemoryTotal() (int64, error) { return memory("MemTotal") }
 
 func memory(field string) (int64, error) {
-	file, err := os.Open("/proc/meminfo")
-	if err != nil {
-		return 0, err
-	}
-	defer file.Close()
-	lines := bufio.NewScanner(file)
-	for lines.Scan() {
-		value, ok := strings.CutPrefix(lines.Text(), field+":")
-		if !ok {
-			continue
+	table, err := os.ReadFile("/proc/meminfo")
+	for line := range strings.Lines(string(table)) {
+		if value, ok := strings.CutPrefix(line, field+":"); ok {
+			var kib int64
+			_, err := fmt.Sscan(value, &kib)
+			return kib << 10, err
 		}
-		var kib int64
-		_, err := fmt.Sscan(value, &kib)
-		return kib << 10, err
 	}
-	return 0, errors.Join(lines.Err(), fmt.Errorf("/proc/meminfo has no %s", field))
+	return 0, cmp.Or(err, fmt.Errorf("/proc/meminfo has no %s", field))
 }
 
 // SwapOn reports whether this machine uses swap.

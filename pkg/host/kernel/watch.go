@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -83,15 +84,9 @@ func containerLink(data []byte) bool {
 		return false
 	}
 	attributes, err := nl.ParseRouteAttr(data[unix.SizeofIfInfomsg:])
-	if err != nil {
-		return false
-	}
-	for _, a := range attributes {
-		if a.Attr.Type == unix.IFLA_IFNAME {
-			return strings.HasPrefix(string(a.Value), "veth")
-		}
-	}
-	return false
+	return err == nil && slices.ContainsFunc(attributes, func(a syscall.NetlinkRouteAttr) bool {
+		return a.Attr.Type == unix.IFLA_IFNAME && strings.HasPrefix(string(a.Value), "veth")
+	})
 }
 
 func firewallChange(m syscall.NetlinkMessage) Change {
