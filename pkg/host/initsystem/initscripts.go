@@ -46,17 +46,19 @@ func (s scripts) Restart(ctx context.Context, unit string) error {
 }
 
 func (s scripts) Enable(ctx context.Context, unit string) error {
-	if s == openrc {
-		return run(ctx, "rc-update", "add", unit, "default")
-	}
-	return run(ctx, "update-rc.d", unit, "defaults")
+	return s.update(ctx, unit, "add", "defaults")
 }
 
 func (s scripts) Disable(ctx context.Context, unit string) error {
+	return s.update(ctx, unit, "del", "remove")
+}
+
+// update changes the links that start a service at boot.
+func (s scripts) update(ctx context.Context, unit, openrcVerb, sysvVerb string) error {
 	if s == openrc {
-		return run(ctx, "rc-update", "del", unit, "default")
+		return run(ctx, "rc-update", openrcVerb, unit, "default")
 	}
-	return run(ctx, "update-rc.d", unit, "remove")
+	return run(ctx, "update-rc.d", unit, sysvVerb)
 }
 
 // Reload renumbers the links in /etc/rc?.d, whose numbers are the start order and may
