@@ -26,13 +26,9 @@ func (f Files) Entries(dir string) ([]string, error) {
 // and then the directory and its parents as RemoveEmpty does.
 func (f Files) RemoveOthers(dir string, keep []string) error {
 	names, err := f.Entries(dir)
-	errs := []error{err}
-	for _, name := range names {
-		if !slices.Contains(keep, name) {
-			errs = append(errs, os.RemoveAll(f.Path(filepath.Join(dir, name))))
-		}
-	}
-	return errors.Join(append(errs, f.RemoveEmpty(dir))...)
+	others := slices.DeleteFunc(names, func(name string) bool { return slices.Contains(keep, name) })
+	removed := Each(others, func(name string) error { return os.RemoveAll(f.Path(filepath.Join(dir, name))) })
+	return errors.Join(err, removed, f.RemoveEmpty(dir))
 }
 
 // RemoveEmpty removes a directory and its parents while they are empty and MkdirAll created them.
