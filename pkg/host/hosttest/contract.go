@@ -30,7 +30,9 @@ func Contract(t *testing.T, world func() string, s step.Step) {
 	}
 	cutShort(ctx, s)
 	for range 2 {
-		apply(t, ctx, s)
+		if err := s.Apply(ctx); err != nil {
+			t.Fatalf("%s: Apply: %v", s.Name, err)
+		}
 		if left := settle(t, ctx, s); len(left) > 0 {
 			t.Errorf("%s: Check after Apply: %s", s.Name, left)
 		}
@@ -67,13 +69,6 @@ func check(t *testing.T, ctx context.Context, s step.Step) step.Diff {
 		t.Fatalf("%s: Check: %v", s.Name, err)
 	}
 	return diff
-}
-
-func apply(t *testing.T, ctx context.Context, s step.Step) {
-	t.Helper()
-	if err := s.Apply(ctx); err != nil {
-		t.Fatalf("%s: Apply: %v", s.Name, err)
-	}
 }
 
 func undo(t *testing.T, ctx context.Context, s step.Step) {
