@@ -29,7 +29,6 @@ const (
 	pidFile       = "/run/kube-bootstrap-agent.pid"
 	superviseFile = "/run/kube-bootstrap-agent.supervise.pid"
 	logFile       = "/var/log/kube-bootstrap-agent.log"
-	wantedBy      = "multi-user.target"
 	// crashes is how many processes may start while a step waits for the agent.
 	crashes = 3
 )
@@ -59,12 +58,9 @@ func (s Service) check(context.Context) (step.Diff, error) {
 	if err != nil {
 		return nil, err
 	}
-	diff, err := s.Files.Missing(tree)
+	diff, err := s.service().Diff(tree)
 	if err != nil {
 		return nil, err
-	}
-	if !s.enabled() {
-		diff = append(diff, "enable "+unit+" at boot")
 	}
 	switch runs, current := s.process(); {
 	case !runs:
@@ -80,47 +76,21 @@ func (s Service) apply(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.stopOld(ctx, tree); err != nil {
-		return err
-	}
-	if err := s.Files.Put(tree); err != nil {
-		return err
-	}
-	if !s.enabled() {
-		if err := s.Units.Enable(ctx, unit); err != nil {
-			return fmt.Errorf("enable %s: %w", unit, err)
-		}
-	}
-	if err := s.Units.Start(ctx, unit); err != nil {
+	_, current := s.process()
+	if err := s.service().Start(ctx, tree, !current); err != nil {
 		return err
 	}
 	return s.await(ctx)
 }
 
-// stopOld stops an agent that must not go on as it is. It comes before the
-// files, so that a run that is killed in between finds them different again.
-func (s Service) stopOld(ctx context.Context, tree []host.File) error {
-	if !s.Files.Exists(s.path()) {
-		return nil
-	}
-	diff, err := s.Files.Missing(tree)
-	if err != nil {
-		return err
-	}
-	if _, current := s.process(); current && len(diff) == 0 {
-		return nil
-	}
-	return s.Units.Stop(ctx, unit)
+func (s Service) service() initsystem.Service {
+	return initsystem.Service{Files: s.Files, Units: s.Units, Name: unit}
 }
 
 // await returns early if the agent crashes repeatedly.
 func (s Service) await(ctx context.Context) error {
 	seen := map[int]bool{}
-	tail := func() string {
-		ctx, cancel := step.Checking(context.WithoutCancel(ctx))
-		defer cancel()
-		return initsystem.LogTail(ctx, s.Units, unit, s.Files.Path(logFile))
-	}
+	tail := func() string { return s.service().LogTail(ctx, logFile) }
 	return step.Until(ctx, func(ctx context.Context) error {
 		seen[s.pid()] = true
 		delete(seen, 0)
@@ -135,21 +105,14 @@ func (s Service) await(ctx context.Context) error {
 }
 
 func (s Service) undo(ctx context.Context) error {
-	if s.Files.Exists(s.path()) {
+	path := s.service().Path()
+	if s.Files.Exists(path) {
 		if err := errors.Join(s.Units.Stop(ctx, unit), s.Units.Disable(ctx, unit)); err != nil {
 			return err
 		}
 	}
-	errs := []error{s.Files.Drop(s.path(), pidFile, superviseFile, logFile)}
-	for _, dir := range append(s.Dirs, stateDir) {
-		errs = append(errs, s.Files.RemoveAll(dir))
-	}
-	return errors.Join(errs...)
+	return errors.Join(s.Files.Drop(path, pidFile, superviseFile, logFile), host.Each(append(s.Dirs, stateDir), s.Files.RemoveAll))
 }
-
-func (s Service) path() string { return initsystem.UnitPath(s.Units, unit) }
-
-func (s Service) enabled() bool { return initsystem.Enabled(s.Files, s.Units, unit, wantedBy) }
 
 // tree is what the init system reads, and what the agent reads at its start.
 func (s Service) tree() ([]host.File, error) {

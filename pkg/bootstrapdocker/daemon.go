@@ -53,8 +53,8 @@ func (d Daemon) Start() step.Step {
 	return step.Step{Name: "start the bootstrap Docker", Check: d.check, Apply: d.apply, Undo: d.undo}
 }
 
-func (d Daemon) enabled() bool {
-	return initsystem.Enabled(d.Files, d.Units, unit, "multi-user.target")
+func (d Daemon) service() initsystem.Service {
+	return initsystem.Service{Files: d.Files, Units: d.Units, Name: unit}
 }
 
 func (d Daemon) check(ctx context.Context) (step.Diff, error) {
@@ -62,12 +62,9 @@ func (d Daemon) check(ctx context.Context) (step.Diff, error) {
 	if err != nil {
 		return nil, err
 	}
-	diff, err := d.Files.Missing(tree)
+	diff, err := d.service().Diff(tree)
 	if err != nil {
 		return nil, err
-	}
-	if !d.enabled() {
-		diff = append(diff, "enable "+unit+" at boot")
 	}
 	active, err := d.Units.Active(ctx, unit)
 	if err != nil {
@@ -85,46 +82,16 @@ func (d Daemon) apply(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := d.install(ctx, tree); err != nil {
+	if err := d.service().Start(ctx, tree, false); err != nil {
 		return err
 	}
-	if !d.enabled() {
-		if err := d.Units.Enable(ctx, unit); err != nil {
-			return fmt.Errorf("enable %s: %w", unit, err)
-		}
-	}
-	if err := d.Units.Start(ctx, unit); err != nil {
-		return err
-	}
-	return step.Until(ctx, answers, d.logTail)
-}
-
-// install writes the files. It first stops a daemon that runs with other
-// files, so that an interrupted run leaves it stopped or the files different,
-// and the next run continues.
-func (d Daemon) install(ctx context.Context, tree []host.File) error {
-	diff, err := d.Files.Missing(tree)
-	if err != nil || len(diff) == 0 {
-		return err
-	}
-	if d.Files.Exists(d.scriptPath()) {
-		if err := d.Units.Stop(ctx, unit); err != nil {
-			return err
-		}
-	}
-	return d.Files.Put(tree)
+	return step.Until(ctx, answers, func() string { return d.service().LogTail(ctx, logFile) })
 }
 
 func answers(ctx context.Context) error {
 	docker := docker.Open(Socket)
 	defer docker.Close()
 	return docker.Answers(ctx)
-}
-
-func (d Daemon) logTail() string {
-	ctx, cancel := step.Checking(context.Background())
-	defer cancel()
-	return initsystem.LogTail(ctx, d.Units, unit, d.Files.Path(logFile))
 }
 
 // undo removes the daemon with its data: containers before their directories,
@@ -144,7 +111,7 @@ func (d Daemon) undo(ctx context.Context) error {
 	return errors.Join(
 		d.dropData(),
 		d.Files.RemoveAll(execRoot),
-		d.Files.Drop(Socket, pidFile, superviseFile, logFile, configFile, d.scriptPath()),
+		d.Files.Drop(Socket, pidFile, superviseFile, logFile, configFile, d.service().Path()),
 		d.Files.Drop(namespaceDirs()...),
 		host.RemoveDeadSockets(d.Files, host.ShimSockets),
 		process.RemoveCgroup(cgroup),
@@ -152,7 +119,7 @@ func (d Daemon) undo(ctx context.Context) error {
 }
 
 func (d Daemon) stop(ctx context.Context) error {
-	if !d.Files.Exists(d.scriptPath()) {
+	if !d.Files.Exists(d.service().Path()) {
 		return nil
 	}
 	if err := d.Units.Stop(ctx, unit); err != nil {

@@ -49,8 +49,6 @@ func (d Daemon) ours(path string) bool {
 // ServiceFiles are the possible files of the service.
 var ServiceFiles = []string{"/etc/systemd/system/" + unit + ".service", "/etc/init.d/" + unit}
 
-func (d Daemon) scriptPath() string { return initsystem.UnitPath(d.Units, unit) }
-
 func (d Daemon) values() (values, error) {
 	dockerd, err := d.binary("dockerd")
 	if err != nil {

@@ -199,17 +199,6 @@ func Enabled(files host.Files, units Units, unit, wantedBy string) bool {
 	return files.ExistsMatch("/etc/rc2.d/S??" + unit)
 }
 
-// LogTail returns the last 20 lines of a service's log: of the journal with systemd, else of file.
-func LogTail(ctx context.Context, units Units, unit, file string) string {
-	const lines = "20"
-	args := []string{"tail", "-n", lines, file}
-	if units.Init() == "systemd" {
-		args = []string{"journalctl", "--no-pager", "-o", "cat", "-n", lines, "-u", unit}
-	}
-	text, _ := host.Run(ctx, args...)
-	return text
-}
-
 // EndSlice kills all processes in a systemd slice such as "kubepods", stops it and its
 // child slices, and waits until systemd has unloaded them and has removed their files
 // and cgroups. It does nothing on a host without systemd.
