@@ -4,8 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"github.com/vishvananda/netlink"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
 // BridgePorts reports for each link whether it is a port of the bridge; ok is false
@@ -70,11 +73,6 @@ func setAddr(l netlink.Link, want netip.Prefix) error {
 	if err != nil {
 		return err
 	}
-	var errs []error
-	for _, a := range addrs {
-		if prefix(a.IPNet) != want {
-			errs = append(errs, netlink.AddrDel(l, &a))
-		}
-	}
-	return errors.Join(errs...)
+	others := slices.DeleteFunc(addrs, func(a netlink.Addr) bool { return prefix(a.IPNet) == want })
+	return host.Each(others, func(a netlink.Addr) error { return netlink.AddrDel(l, &a) })
 }

@@ -11,6 +11,8 @@ import (
 	"syscall"
 
 	"github.com/vishvananda/netlink"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
 // Link is the state of a network interface.
@@ -169,11 +171,6 @@ func DeleteInto(path string) error {
 	if err != nil {
 		return err
 	}
-	var errs []error
-	for _, l := range all {
-		if l.Type() == "veth" && l.Attrs().NetNsID == id {
-			errs = append(errs, Delete(l.Attrs().Name))
-		}
-	}
-	return errors.Join(errs...)
+	into := slices.DeleteFunc(all, func(l netlink.Link) bool { return l.Type() != "veth" || l.Attrs().NetNsID != id })
+	return host.Each(into, func(l netlink.Link) error { return Delete(l.Attrs().Name) })
 }
