@@ -11,7 +11,6 @@ package balancer
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"net"
@@ -26,7 +25,10 @@ import (
 // StateDir contains the records of the balancer.
 const StateDir = host.StateDir + "/balancer"
 
-const settingsFile = StateDir + "/settings.json"
+var (
+	settingsRecord = host.Record[Settings]{Path: StateDir + "/settings.json"}
+	stateRecord    = host.Record[State]{Path: StateDir + "/control-planes.json", Valid: State.valid}
+)
 
 // Balancer is the balancer of this host, a part of its agent.
 type Balancer struct {
@@ -59,7 +61,7 @@ func address(ip string, port int) string { return net.JoinHostPort(ip, strconv.I
 // omits the state once a control plane has provided the list of all. The
 // certificates are not among them: the balancer reads them for each connection.
 func (b Balancer) Records() ([]host.File, error) {
-	settings, err := record(settingsFile, b.Settings)
+	settings, err := settingsRecord.File(b.Settings)
 	if err != nil {
 		return nil, err
 	}
@@ -67,14 +69,9 @@ func (b Balancer) Records() ([]host.File, error) {
 	return append(known, settings), err
 }
 
-func record(path string, value any) (host.File, error) {
-	data, err := json.Marshal(value)
-	return host.File{Path: path, Data: append(data, '\n')}, err
-}
-
 // ReadSettings returns the settings that Records describes.
 func ReadSettings(files host.Files) (Settings, error) {
-	return host.Record[Settings]{Path: settingsFile}.Read(files)
+	return settingsRecord.Read(files)
 }
 
 // Listens returns nil if the balancer forwards to an etcd.
@@ -85,8 +82,6 @@ func (b Balancer) Listens(ctx context.Context) error {
 	}
 	return conn.Close()
 }
-
-const stateFile = StateDir + "/control-planes.json"
 
 // State is what the host knows of the control planes, also after a reboot.
 type State struct {
@@ -123,8 +118,6 @@ func ReadState(files host.Files) (State, error) {
 	return s, err
 }
 
-var stateRecord = host.Record[State]{Path: stateFile, Valid: State.valid}
-
 func (s State) valid() error {
 	if len(s.ControlPlanes) == 0 {
 		return errors.New("it contains no control plane")
@@ -152,6 +145,6 @@ func (b Balancer) known() ([]host.File, error) {
 	if begin.Told || len(begin.ControlPlanes) == last {
 		return nil, nil
 	}
-	file, err := record(stateFile, begin)
+	file, err := stateRecord.File(begin)
 	return []host.File{file}, err
 }

@@ -198,7 +198,7 @@ func TestProbeKnowsAnAPIServerThatShutsDown(t *testing.T) {
 func TestADamagedRecordIsWrittenAgain(t *testing.T) {
 	for _, text := range []string{"", "{garbage", "\x00\x00"} {
 		b := testBalancer(t)
-		must.NoError(t, b.Files.Write(stateFile, []byte(text), 0o600))
+		must.NoError(t, b.Files.Write(stateRecord.Path, []byte(text), 0o600))
 		known := b.Known()
 		if diff, err := known.Check(t.Context()); err != nil || len(diff) != 1 {
 			t.Errorf("%q: %v, %v", text, diff, err)

@@ -53,13 +53,19 @@ func (r Record[T]) Read(files Files) (T, error) {
 	return value, nil
 }
 
+// File returns the file that Write writes.
+func (r Record[T]) File(value T) (File, error) {
+	data, err := json.Marshal(value)
+	return File{Path: r.Path, Data: append(data, '\n')}, err
+}
+
 // Write saves a value.
 func (r Record[T]) Write(files Files, value T) error {
-	data, err := json.Marshal(value)
+	file, err := r.File(value)
 	if err != nil {
 		return err
 	}
-	return files.Write(r.Path, append(data, '\n'), 0o600)
+	return files.Write(file.Path, file.Data, file.mode())
 }
 
 // Diff is the part of a Check that verifies the record.
