@@ -130,10 +130,13 @@ func toApply(ctx context.Context, s Step) (Diff, error) {
 func (r *Runner) applyStage(ctx context.Context, stage int, steps []Step, diffs []Diff) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	errs, order := make([]error, len(steps)), newOrder(steps)
+	errs, ended := make([]error, len(steps)), make([]chan struct{}, len(steps))
+	for j := range ended {
+		ended[j] = make(chan struct{})
+	}
 	each(steps, func(j int, s Step) {
-		defer close(order[j].ended)
-		if errs[j] = order.await(ctx, s); errs[j] == nil {
+		defer close(ended[j])
+		if errs[j] = await(ctx, s, steps, ended); errs[j] == nil {
 			errs[j] = r.apply(ctx, stage, s, diffs[j])
 		}
 		if errs[j] != nil {
@@ -146,30 +149,15 @@ func (r *Runner) applyStage(ctx context.Context, stage int, steps []Step, diffs 
 	return cmp.Or(errs...)
 }
 
-// order lets the steps of a stage wait for one another.
-type order []applying
-
-type applying struct {
-	name  string
-	ended chan struct{}
-}
-
-func newOrder(steps []Step) (o order) {
-	for _, s := range steps {
-		o = append(o, applying{s.Name, make(chan struct{})})
-	}
-	return o
-}
-
-// await waits for the steps of After. It returns the cause if one of them, or another
-// step of the stage, has failed.
-func (o order) await(ctx context.Context, s Step) error {
+// await waits until the steps of After have ended. It returns the cause if one of them, or
+// another step of the stage, has failed.
+func await(ctx context.Context, s Step, stage []Step, ended []chan struct{}) error {
 	if len(s.after) == 0 {
 		return nil
 	}
-	for _, other := range o {
-		if slices.Contains(s.after, other.name) {
-			<-other.ended
+	for j, other := range stage {
+		if slices.Contains(s.after, other.Name) {
+			<-ended[j]
 		}
 	}
 	return context.Cause(ctx)
