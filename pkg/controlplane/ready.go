@@ -134,32 +134,25 @@ func podContains(files host.Files, component, text string) bool {
 // to when it hears of a second. Two without a leader would do everything twice.
 func AwaitElection(files host.Files) step.Step {
 	name := "wait until the other control planes share their work"
-	return step.Step{
-		Name:  name,
-		Waits: true,
-		Check: func(context.Context) (step.Diff, error) {
-			if Electing(files) {
-				return nil, nil
-			}
-			return step.Diff{name}, nil
-		},
-		Apply: func(ctx context.Context) error {
-			for _, leader := range []string{"kube-controller-manager", "kube-scheduler"} {
-				open := func(ctx context.Context) (watch.Interface, error) {
-					client, err := adminClient(files)
-					if err != nil {
-						return nil, err
-					}
-					byName := metav1.SingleObject(metav1.ObjectMeta{Name: leader})
-					return client.CoordinationV1().Leases(metav1.NamespaceSystem).Watch(ctx, byName)
+	alone := func(context.Context) (bool, error) { return !Electing(files), nil }
+	s := step.When(name, name, alone, func(ctx context.Context) error {
+		for _, leader := range []string{"kube-controller-manager", "kube-scheduler"} {
+			open := func(ctx context.Context) (watch.Interface, error) {
+				client, err := adminClient(files)
+				if err != nil {
+					return nil, err
 				}
-				if err := kube.Await(ctx, open, held, nil); err != nil {
-					return fmt.Errorf("%s: %w; look at `kube-bootstrap status` on the first control plane", leader, err)
-				}
+				byName := metav1.SingleObject(metav1.ObjectMeta{Name: leader})
+				return client.CoordinationV1().Leases(metav1.NamespaceSystem).Watch(ctx, byName)
 			}
-			return nil
-		},
-	}
+			if err := kube.Await(ctx, open, held, nil); err != nil {
+				return fmt.Errorf("%s: %w; look at `kube-bootstrap status` on the first control plane", leader, err)
+			}
+		}
+		return nil
+	})
+	s.Waits = true
+	return s
 }
 
 // staleAfter is longer than a leader is silent and than clocks of one cluster differ.
