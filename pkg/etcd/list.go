@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -40,17 +39,10 @@ func encode(value any) string {
 // Announce is the step that announces this joining control plane to the
 // others, so that a single control plane enables leader election.
 func (m Member) Announce() step.Step {
-	return step.Step{
-		Name:  "announce this control plane",
-		Waits: true,
-		Check: func(context.Context) (step.Diff, error) {
-			if m.Files.Exists(joinedFile) {
-				return nil, nil
-			}
-			return step.Diff{"announce " + m.Name + " as a control plane at " + m.IP}, nil
-		},
-		Apply: m.announce,
-	}
+	needed := func(context.Context) (bool, error) { return !m.Files.Exists(joinedFile), nil }
+	s := step.When("announce this control plane", "announce "+m.Name+" as a control plane at "+m.IP, needed, m.announce)
+	s.Waits = true
+	return s
 }
 
 // announce does not change an entry of an earlier run.
@@ -113,40 +105,42 @@ func Listed(ctx context.Context, client *clientv3.Client) ([]Entry, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the list of control planes: %w", err)
 	}
-	return entries(found.Kvs), nil
-}
-
-func entries(kvs []*mvccpb.KeyValue) (all []Entry) {
-	for _, kv := range kvs {
+	var all []Entry
+	for _, kv := range found.Kvs {
 		var e Entry
 		// Skip entries of a newer version that cannot be parsed.
 		if json.Unmarshal(kv.Value, &e) == nil && e.IP != "" {
 			all = append(all, e)
 		}
 	}
-	return all
+	return all, nil
 }
 
 // WatchListed calls tell with the list of control planes now and after every
 // change, until ctx ends or the watch breaks.
 func WatchListed(ctx context.Context, client *clientv3.Client, tell func([]Entry)) error {
+	return watch(ctx, client, listPrefix, func() error {
+		now, err := Listed(ctx, client)
+		if err == nil {
+			tell(now)
+		}
+		return err
+	})
+}
+
+// watch calls look once it watches the keys below a prefix, and after each change, until ctx
+// ends, the watch breaks or look fails.
+func watch(ctx context.Context, client *clientv3.Client, prefix string, look func() error) error {
 	// With a required leader, the watch of a partitioned member fails.
 	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	defer cancel()
-	found, err := client.Get(ctx, listPrefix, clientv3.WithPrefix())
-	if err != nil {
-		return err
-	}
-	tell(entries(found.Kvs))
-	for event := range client.Watch(ctx, listPrefix, clientv3.WithPrefix(), clientv3.WithRev(found.Header.Revision+1)) {
-		if err := event.Err(); err != nil {
+	for answer := range client.Watch(ctx, prefix, clientv3.WithPrefix(), clientv3.WithCreatedNotify()) {
+		if err := answer.Err(); err != nil {
+			return fmt.Errorf("watch %s: %w", prefix, err)
+		}
+		if err := look(); err != nil {
 			return err
 		}
-		now, err := Listed(ctx, client)
-		if err != nil {
-			return err
-		}
-		tell(now)
 	}
 	return ctx.Err()
 }
@@ -211,13 +205,8 @@ func ListRemoved(ctx context.Context, client *clientv3.Client, now time.Time) (a
 // FollowRemoved calls tell at its start and whenever a record changes, until
 // ctx ends or the watch breaks.
 func FollowRemoved(ctx context.Context, client *clientv3.Client, tell func()) error {
-	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
-	defer cancel()
-	for answer := range client.Watch(ctx, removedPrefix, clientv3.WithPrefix(), clientv3.WithCreatedNotify()) {
-		if err := answer.Err(); err != nil {
-			return fmt.Errorf("watch %s: %w", removedPrefix, err)
-		}
+	return watch(ctx, client, removedPrefix, func() error {
 		tell()
-	}
-	return ctx.Err()
+		return nil
+	})
 }
