@@ -1,7 +1,6 @@
 package process
 
 import (
-	"errors"
 	"os"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
@@ -12,8 +11,8 @@ const self = "/proc/self/exe"
 
 // InstallSelf copies the running executable to path, unless it is up to date.
 func InstallSelf(files host.Files, path string) error {
-	if same, err := isSelf(files, path); err != nil || same {
-		return err
+	if SelfInstalled(files, path) {
+		return nil
 	}
 	program, err := os.Open(self)
 	if err != nil {
@@ -25,21 +24,10 @@ func InstallSelf(files host.Files, path string) error {
 
 // SelfInstalled reports whether path is a copy of the running executable, by size and time.
 func SelfInstalled(files host.Files, path string) bool {
-	same, err := isSelf(files, path)
-	return err == nil && same
-}
-
-func isSelf(files host.Files, path string) (bool, error) {
 	running, err := os.Stat(self)
-	if err != nil {
-		return false, err
+	installed, missing := os.Stat(files.Path(path))
+	if err != nil || missing != nil {
+		return false
 	}
-	installed, err := os.Stat(files.Path(path))
-	if errors.Is(err, os.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	return os.SameFile(running, installed) || running.Size() == installed.Size() && !installed.ModTime().Before(running.ModTime()), nil
+	return os.SameFile(running, installed) || running.Size() == installed.Size() && !installed.ModTime().Before(running.ModTime())
 }
