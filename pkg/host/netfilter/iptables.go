@@ -50,14 +50,11 @@ func InsertRule(r Rule) error {
 
 // HasChain reports whether an iptables chain exists.
 func HasChain(table, chain string) (bool, error) {
-	if !host.HasProgram("iptables") {
-		return false, nil
-	}
-	ipt, err := open("iptables")
-	if err != nil {
+	chains, err := ReadChains()
+	if err != nil || chains.ipt == nil {
 		return false, err
 	}
-	return ipt.ChainExists(table, chain)
+	return chains.ipt.ChainExists(table, chain)
 }
 
 // Has reports whether the rule exists.
@@ -121,22 +118,22 @@ func sortedWords(rule string) string {
 
 // Chains reads the chains of one firewall of the kernel, each only once.
 type Chains struct {
-	ipt  *iptables.IPTables
-	has  func(table string) bool
-	read map[[2]string][]string
+	ipt     *iptables.IPTables // nil without iptables
+	program iptablesProgram
+	read    map[[2]string][]string
 }
 
 // ReadChains reads the chains of the host's own iptables, none without iptables.
 func ReadChains() (*Chains, error) {
 	if !host.HasProgram("iptables") {
-		return newChains(nil, func(string) bool { return false }), nil
+		return &Chains{}, nil
 	}
-	ipt, err := open("iptables")
-	return newChains(ipt, func(string) bool { return true }), err
+	return chainsOf(iptablesProgram{path: "iptables"})
 }
 
-func newChains(ipt *iptables.IPTables, has func(string) bool) *Chains {
-	return &Chains{ipt: ipt, has: has, read: map[[2]string][]string{}}
+func chainsOf(program iptablesProgram) (*Chains, error) {
+	ipt, err := open(program.path)
+	return &Chains{ipt: ipt, program: program, read: map[[2]string][]string{}}, err
 }
 
 // AnyFirewall reports whether holds returns true for the IPv4 chains of nftables or of
@@ -146,11 +143,11 @@ func AnyFirewall(holds func(*Chains) (bool, error)) (bool, error) {
 		if program.proto != iptables.ProtocolIPv4 {
 			continue
 		}
-		ipt, err := open(program.path)
+		chains, err := chainsOf(program)
 		if err != nil {
 			return false, err
 		}
-		if ok, err := holds(newChains(ipt, program.has)); ok || err != nil {
+		if ok, err := holds(chains); ok || err != nil {
 			return ok, err
 		}
 	}
@@ -163,7 +160,7 @@ const incompatible = "is incompatible, use 'nft' tool"
 // Rules returns the rules of a chain as `iptables -S` prints them; none if it does not exist.
 func (c *Chains) Rules(table, chain string) ([]string, error) {
 	at := [2]string{table, chain}
-	if rules, done := c.read[at]; done || !c.has(table) {
+	if rules, done := c.read[at]; done || c.ipt == nil || !c.program.has(table) {
 		return rules, nil
 	}
 	rules, err := c.ipt.List(table, chain)
