@@ -99,5 +99,5 @@ func (r ServiceRoute) remove() error {
 	if host.Lost(err) {
 		kept, err = r.Services, nil
 	}
-	return errors.Join(err, links.DeleteLocalRoute(kept), r.Files.Remove(routeRecord.Path))
+	return errors.Join(err, links.DeleteRoute(links.Route{Dst: kept, Link: "lo"}), r.Files.Remove(routeRecord.Path))
 }

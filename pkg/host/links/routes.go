@@ -57,7 +57,10 @@ func DeleteRoute(r Route) error {
 	if err != nil {
 		return err
 	}
-	return wrap("remove the route to "+r.Dst.String(), deleteRoute(route))
+	if err := netlink.RouteDel(route); !errors.Is(err, unix.ESRCH) {
+		return wrap("remove the route to "+r.Dst.String(), err)
+	}
+	return nil
 }
 
 // AddLocalRoute routes a network to loopback. The firewall may then redirect a packet to a
@@ -71,28 +74,12 @@ func AddLocalRoute(network netip.Prefix, source netip.Addr) error {
 	return wrap("route "+network.String()+" to loopback", netlink.RouteReplace(route))
 }
 
-// DeleteLocalRoute deletes the route of AddLocalRoute. A missing route is not an error.
-func DeleteLocalRoute(network netip.Prefix) error {
-	route, err := routeBy("lo", network, netlink.SCOPE_LINK)
-	if err != nil {
-		return err
-	}
-	return wrap("remove the route of "+network.String()+" to loopback", deleteRoute(route))
-}
-
 func routeBy(link string, to netip.Prefix, scope netlink.Scope) (*netlink.Route, error) {
 	l, err := netlink.LinkByName(link)
 	if err != nil {
 		return nil, err
 	}
 	return &netlink.Route{LinkIndex: l.Attrs().Index, Dst: ipNet(to), Scope: scope}, nil
-}
-
-func deleteRoute(route *netlink.Route) error {
-	if err := netlink.RouteDel(route); !errors.Is(err, unix.ESRCH) {
-		return err
-	}
-	return nil
 }
 
 // Names contains the names of interfaces by index: 1,000 routes leave by few interfaces.

@@ -67,7 +67,7 @@ func TestLocalRoute(t *testing.T) {
 		t.Errorf("a Service is routed to %q, %v, %v", link, ok, err)
 	}
 	for range 2 {
-		must.NoError(t, links.DeleteLocalRoute(services))
+		must.NoError(t, links.DeleteRoute(links.Route{Dst: services, Link: "lo"}))
 	}
 	wantRoutes(t, "10.5.0.0/24 eth0")
 }
