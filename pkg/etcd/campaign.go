@@ -60,11 +60,7 @@ type peerMember struct {
 
 // members returns the ID of the cluster and its members.
 func (p *peerPort) members(ctx context.Context) (cluster string, members []peerMember, err error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url+"/members", nil)
-	if err != nil {
-		return "", nil, err
-	}
-	header, data, err := p.do(request)
+	header, data, err := p.do(ctx, http.MethodGet, "/members", "", nil)
 	if err != nil {
 		return "", nil, err
 	}
@@ -77,18 +73,18 @@ func (p *peerPort) send(ctx context.Context, cluster string, m *raftpb.Message) 
 	if err != nil {
 		return err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url+"/raft", bytes.NewReader(data))
+	_, _, err = p.do(ctx, http.MethodPost, "/raft", cluster, data)
+	return err
+}
+
+func (p *peerPort) do(ctx context.Context, method, path, cluster string, body []byte) (http.Header, []byte, error) {
+	request, err := http.NewRequestWithContext(ctx, method, p.url+path, bytes.NewReader(body))
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	request.Header.Set(clusterHeader, cluster)
 	request.Header.Set("X-Server-Version", p.version)
 	request.Header.Set("X-Min-Cluster-Version", p.version)
-	_, _, err = p.do(request)
-	return err
-}
-
-func (p *peerPort) do(request *http.Request) (http.Header, []byte, error) {
 	answer, err := p.client.Do(request)
 	if err != nil {
 		return nil, nil, err
