@@ -120,7 +120,7 @@ func (s Service) tree() ([]host.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	values := map[string]string{"Program": s.Program, "PidFile": pidFile, "SuperviseFile": superviseFile, "LogFile": logFile}
+	values := map[string]any{"Program": s.Program, "PidFile": pidFile, "SuperviseFile": superviseFile, "LogFile": logFile}
 	return append(records, initsystem.ServiceFile(s.Units, unit, unitFiles, values)), nil
 }
 

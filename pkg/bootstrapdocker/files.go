@@ -22,16 +22,6 @@ const mark = "# Written by kube-bootstrap; its turndown removes it."
 //go:embed *.service *.sysv *.openrc
 var unitFiles embed.FS
 
-// values are the values in the unit file and the init scripts.
-type values struct {
-	Mark, Dockerd, Containerd             string
-	Command                               []string // dockerd, with its wrapper
-	Args                                  []string
-	Socket, ContainerdSocket              string
-	PidFile, SuperviseFile                string
-	LogFile, ContainerdLog, ContainerdPid string
-}
-
 // tree returns the configuration and the files for the init system.
 func (d Daemon) tree() ([]host.File, error) {
 	v, err := d.values()
@@ -49,26 +39,27 @@ func (d Daemon) ours(path string) bool {
 // ServiceFiles are the possible files of the service.
 var ServiceFiles = []string{"/etc/systemd/system/" + unit + ".service", "/etc/init.d/" + unit}
 
-func (d Daemon) values() (values, error) {
+// values returns the values in the unit file and the init scripts.
+func (d Daemon) values() (map[string]any, error) {
 	dockerd, err := d.binary("dockerd")
 	if err != nil {
-		return values{}, err
+		return nil, err
 	}
 	unshare, err := d.binary("unshare")
 	if err != nil {
-		return values{}, err
+		return nil, err
 	}
-	v := values{
+	v := map[string]any{
 		// With --bridge=none, dockerd deletes the link docker0 of the main Docker
 		// at each start. It therefore runs in its own network namespace. Its
 		// containers use the host's network, because containerd starts them.
-		Mark: mark, Dockerd: dockerd, Command: []string{unshare, "-n", dockerd}, Args: d.args(),
-		Socket: Socket, ContainerdSocket: containerdSocket,
-		PidFile: pidFile, SuperviseFile: superviseFile,
-		LogFile: logFile, ContainerdLog: containerdLog, ContainerdPid: containerdPid,
+		"Mark": mark, "Dockerd": dockerd, "Command": []string{unshare, "-n", dockerd}, "Args": d.args(),
+		"Socket": Socket, "ContainerdSocket": containerdSocket,
+		"PidFile": pidFile, "SuperviseFile": superviseFile,
+		"LogFile": logFile, "ContainerdLog": containerdLog, "ContainerdPid": containerdPid,
 	}
 	if d.Units.Init() != "systemd" {
-		v.Containerd, err = d.binary("containerd")
+		v["Containerd"], err = d.binary("containerd")
 	}
 	return v, err
 }

@@ -173,16 +173,17 @@ func UnitPath(units Units, unit string) string {
 
 // ServiceFile returns the unit file or the init script of a service, from the template
 // UNIT.service, UNIT.openrc or UNIT.sysv.
-func ServiceFile(units Units, unit string, templates fs.FS, values any) host.File {
+func ServiceFile(units Units, unit string, templates fs.FS, values map[string]any) host.File {
 	kind, mode := units.Init(), os.FileMode(0o755)
 	if kind == "systemd" {
 		kind, mode = "service", 0o644
 	}
 	name := unit + "." + kind
 	var text bytes.Buffer
-	t := template.Must(template.New(name).Funcs(template.FuncMap{"join": strings.Join}).ParseFS(templates, name))
+	t := template.New(name).Funcs(template.FuncMap{"join": strings.Join}).Option("missingkey=error")
+	t = template.Must(t.ParseFS(templates, name))
 	if err := t.Execute(&text, values); err != nil {
-		panic(err) // impossible: the templates and the types of their values are constant
+		panic(err) // impossible: the templates and the names of their values are constant
 	}
 	return host.File{Path: UnitPath(units, unit), Data: text.Bytes(), Mode: mode}
 }
