@@ -140,15 +140,7 @@ func (s StaticPods) LateInNewCluster(p PKI) step.Step {
 
 // podStep is Files.Step for static pods, which exchange writes.
 func (s StaticPods) podStep(name string, pods func() ([]host.File, error)) step.Step {
-	write := s.Files.Step(name, pods)
-	write.Apply = func(ctx context.Context) error {
-		files, err := pods()
-		if err != nil {
-			return err
-		}
-		return exchange(ctx, s.Files, files)
-	}
-	return write
+	return s.Files.StepWith(name, pods, func(ctx context.Context, files []host.File) error { return exchange(ctx, s.Files, files) })
 }
 
 // exchange writes static pods. Those that stand there in another form are taken

@@ -222,6 +222,11 @@ func (f Files) Put(tree []File) error {
 
 // Step returns the step that puts the files that wanted returns. It has no Undo.
 func (f Files) Step(name string, wanted func() ([]File, error)) step.Step {
+	return f.StepWith(name, wanted, func(_ context.Context, tree []File) error { return f.Put(tree) })
+}
+
+// StepWith is Step with another function than Put.
+func (f Files) StepWith(name string, wanted func() ([]File, error), put func(context.Context, []File) error) step.Step {
 	return step.Step{
 		Name: name,
 		Check: func(context.Context) (step.Diff, error) {
@@ -231,12 +236,12 @@ func (f Files) Step(name string, wanted func() ([]File, error)) step.Step {
 			}
 			return f.Missing(tree)
 		},
-		Apply: func(context.Context) error {
+		Apply: func(ctx context.Context) error {
 			tree, err := wanted()
 			if err != nil {
 				return err
 			}
-			return f.Put(tree)
+			return put(ctx, tree)
 		},
 	}
 }
