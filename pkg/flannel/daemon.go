@@ -49,7 +49,7 @@ func (d Daemon) Start() step.Step {
 
 func (d Daemon) check(ctx context.Context) (step.Diff, error) {
 	diff, err := d.service().Diff(ctx)
-	record, recordErr := modulesDiff(d.Files)
+	record, recordErr := moduleRecord.DiffIfKept(d.Files)
 	if err = errors.Join(err, recordErr); err != nil {
 		return nil, err
 	}

@@ -93,17 +93,9 @@ func load(ctx context.Context, files host.Files, module string) error {
 	return kernel.LoadModule(ctx, module)
 }
 
-// modulesDiff verifies the record, if it exists.
-func modulesDiff(files host.Files) (step.Diff, error) {
-	if !files.Exists(moduleRecord.Path) {
-		return nil, nil
-	}
-	return moduleRecord.Diff(files)
-}
-
 // repairModules replaces a damaged record by an empty list.
 func repairModules(files host.Files) error {
-	if diff, err := modulesDiff(files); err != nil || len(diff) == 0 {
+	if diff, err := moduleRecord.DiffIfKept(files); err != nil || len(diff) == 0 {
 		return err
 	}
 	return moduleRecord.Write(files, []string{})

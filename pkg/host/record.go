@@ -81,6 +81,14 @@ func (r Record[T]) Diff(files Files) (step.Diff, error) {
 	return nil, err
 }
 
+// DiffIfKept is Diff for a record that need not exist.
+func (r Record[T]) DiffIfKept(files Files) (step.Diff, error) {
+	if !files.Exists(r.Path) {
+		return nil, nil
+	}
+	return r.Diff(files)
+}
+
 // Ensure saves what find returns, unless Read succeeds; find gets the error of Read.
 func (r Record[T]) Ensure(files Files, find func(lost error) (T, error)) error {
 	_, err := r.Read(files)

@@ -101,12 +101,7 @@ func (u UserFile) Keep(data []byte) error {
 }
 
 // Diff is the part of a Check that verifies the record of a replaced file.
-func (u UserFile) Diff() (step.Diff, error) {
-	if !u.files.Exists(u.record().Path) {
-		return nil, nil
-	}
-	return u.record().Diff(u.files)
-}
+func (u UserFile) Diff() (step.Diff, error) { return u.record().DiffIfKept(u.files) }
 
 // Original returns the content before the first Replace, nil if there was no file, or
 // fs.ErrNotExist if the file was never replaced.
