@@ -137,9 +137,6 @@ func WaitLock(ctx context.Context, path, what string) (release func(), err error
 
 func stillThere(path string, file *os.File) bool {
 	onDisk, err := os.Stat(path)
-	if err != nil {
-		return false
-	}
-	ours, err := file.Stat()
-	return err == nil && os.SameFile(onDisk, ours)
+	ours, oursErr := file.Stat()
+	return err == nil && oursErr == nil && os.SameFile(onDisk, ours)
 }

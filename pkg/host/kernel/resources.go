@@ -61,17 +61,11 @@ func HasCgroup(controller string) bool {
 	if data, err := os.ReadFile("/sys/fs/cgroup/cgroup.controllers"); err == nil {
 		return slices.Contains(strings.Fields(string(data)), controller)
 	}
-	data, err := os.ReadFile("/proc/cgroups")
-	if err != nil {
-		return false
-	}
-	for _, line := range strings.Split(string(data), "\n") {
+	table, _ := os.ReadFile("/proc/cgroups") // a kernel without cgroups has no such file
+	return slices.ContainsFunc(strings.Split(string(table), "\n"), func(line string) bool {
 		f := strings.Fields(line) // name, hierarchy, cgroups, enabled
-		if len(f) == 4 && f[0] == controller {
-			return f[3] == "1"
-		}
-	}
-	return false
+		return len(f) == 4 && f[0] == controller && f[3] == "1"
+	})
 }
 
 // Sysctl returns a setting such as "net.ipv4.ip_forward"; ok is false if it cannot be read.

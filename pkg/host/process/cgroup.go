@@ -47,12 +47,10 @@ func cgroupProcesses(name string) (pids []int) {
 }
 
 // cgroupRoots returns the directories of a cgroup in all hierarchies.
-func cgroupRoots(name string) (roots []string) {
-	for _, pattern := range []string{"/sys/fs/cgroup/" + name, "/sys/fs/cgroup/*/" + name} {
-		found, _ := filepath.Glob(pattern) // the pattern is well-formed
-		roots = append(roots, found...)
-	}
-	return roots
+func cgroupRoots(name string) []string {
+	unified, _ := filepath.Glob("/sys/fs/cgroup/" + name) // both patterns are well-formed
+	separate, _ := filepath.Glob("/sys/fs/cgroup/*/" + name)
+	return append(unified, separate...)
 }
 
 // RemoveCgroup removes an empty cgroup and its children from every hierarchy.
