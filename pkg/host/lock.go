@@ -33,21 +33,17 @@ func Lock(ctx context.Context, path string) (release func(), err error) {
 func LockUnless(ctx context.Context, path string, waits func() bool) (release func(), err error) {
 	const patience, courtesy = time.Minute, 3 * time.Second // most repairs take less than 3 seconds
 	begun := time.Now()
-	var failed error
-	err = step.Until(step.WithLimit(ctx, patience), func(context.Context) error {
+	err = step.Until(step.WithLimit(ctx, patience), func(context.Context) (err error) {
 		var background bool
-		release, background, failed = lock(ctx, path, "")
+		release, background, err = lock(ctx, path, "")
 		if !background || waits() {
-			return nil
+			return step.Final(err)
 		}
 		if time.Since(begun) > courtesy {
 			interrupt(ctx, path)
 		}
-		return failed
+		return err
 	}, nil)
-	if err == nil {
-		err = failed
-	}
 	return release, err
 }
 
@@ -123,16 +119,14 @@ func holder(ctx context.Context, path string) (process, how string) {
 // WaitLock is Lock that waits until the lock is free, and reports what it waits for.
 func WaitLock(ctx context.Context, path, what string) (release func(), err error) {
 	const patience = 12 * time.Hour // the kernel releases the lock of a process that dies
-	var failed error
 	err = step.Until(step.WithLimit(ctx, patience), func(context.Context) (err error) {
 		release, _, err = lock(ctx, path, "")
 		if errors.Is(err, ErrLocked) {
 			return fmt.Errorf("wait for %s: %w", what, err)
 		}
-		failed = err
-		return nil
+		return step.Final(err)
 	}, nil)
-	return release, errors.Join(err, failed)
+	return release, err
 }
 
 func stillThere(path string, file *os.File) bool {
