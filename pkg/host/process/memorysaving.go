@@ -2,9 +2,9 @@ package process
 
 import (
 	"bufio"
+	"fmt"
 	"os"
 	"runtime/debug"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -68,13 +68,11 @@ func mappingOf(fields []string, program string) mapping {
 	if len(fields) < 6 || fields[5] != program || strings.Contains(fields[1], "w") {
 		return mapping{}
 	}
-	from, to, _ := strings.Cut(fields[0], "-")
-	first, err := strconv.ParseUint(from, 16, 64)
-	end, endErr := strconv.ParseUint(to, 16, 64)
-	if err != nil || endErr != nil {
+	var first, end uintptr
+	if _, err := fmt.Sscanf(fields[0], "%x-%x", &first, &end); err != nil {
 		return mapping{}
 	}
-	return mapping{uintptr(first), uintptr(end - first)}
+	return mapping{first, end - first}
 }
 
 func advise(m mapping, advice int) {
