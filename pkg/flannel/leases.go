@@ -88,13 +88,11 @@ func parseHostLease(key string, value []byte) (hostLease, bool) {
 // ctx ends. flanneld watches too. But after a lost connection flanneld 0.28.4 requests
 // the changes since its start, and gets none if etcd has compacted that revision.
 func (e Etcd) WatchLeases(ctx context.Context, tell func()) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	client, err := e.client(ctx)
 	if err != nil {
 		return err
 	}
-	defer client.Close()
+	defer client.Close() // ends the watch too
 	for answer := range client.Watch(ctx, subnetsKey, clientv3.WithPrefix(), clientv3.WithCreatedNotify()) {
 		if err := answer.Err(); err != nil {
 			return fmt.Errorf("watch %s: %w", subnetsKey, err)
