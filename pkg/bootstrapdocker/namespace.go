@@ -54,24 +54,18 @@ func removeContainers(ctx context.Context, c *containerd.Client) error {
 		return err
 	}
 	for _, one := range all {
-		if err := removeTask(ctx, one); err != nil {
-			return err
+		task, err := one.Task(ctx, nil)
+		if err == nil {
+			_, err = task.Delete(ctx, containerd.WithProcessKill) // waits for the end of all processes
 		}
-		if err := ignoreNotFound(one.Delete(ctx)); err != nil {
+		if err = ignoreNotFound(err); err == nil {
+			err = ignoreNotFound(one.Delete(ctx))
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// removeTask kills all processes of a container and waits for their end.
-func removeTask(ctx context.Context, one containerd.Container) error {
-	task, err := one.Task(ctx, nil)
-	if err != nil {
-		return ignoreNotFound(err)
-	}
-	_, err = task.Delete(ctx, containerd.WithProcessKill)
-	return ignoreNotFound(err)
 }
 
 func ignoreNotFound(err error) error {
