@@ -3,9 +3,12 @@ package links
 import (
 	"errors"
 	"net/netip"
+	"slices"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
 // Route is an IPv4 route of the main table; the default route has Dst 0.0.0.0/0.
@@ -37,17 +40,10 @@ func mainTable() ([]netlink.Route, error) {
 // DeleteRoutesVia deletes the IPv4 routes to networks inside of within that have a gateway.
 func DeleteRoutesVia(within netip.Prefix) error {
 	all, err := consistent(mainTable)
-	errs := []error{err}
-	for _, r := range all {
-		if r.Dst == nil || len(r.Gw) == 0 {
-			continue
-		}
-		dst := prefix(r.Dst)
-		if dst.Bits() >= within.Bits() && within.Contains(dst.Addr()) {
-			errs = append(errs, netlink.RouteDel(&r))
-		}
-	}
-	return errors.Join(errs...)
+	via := slices.DeleteFunc(all, func(r netlink.Route) bool {
+		return r.Dst == nil || len(r.Gw) == 0 || prefix(r.Dst).Bits() < within.Bits() || !within.Contains(prefix(r.Dst).Addr())
+	})
+	return errors.Join(err, host.Each(via, func(r netlink.Route) error { return netlink.RouteDel(&r) }))
 }
 
 // DeleteRoute deletes a route of the main table. A missing route is not an error.
