@@ -22,7 +22,7 @@ func DeleteChains(ctx context.Context, selected func(chain string) bool) error {
 func deleteChains(ctx context.Context, program string, selected func(chain string) bool) error {
 	const tries = 3
 	for try := 1; ; try++ {
-		rules, err := savedRules(ctx, program)
+		rules, err := host.Run(ctx, program+"-save") // iptables -S would create a table by listing it
 		if err != nil {
 			return err
 		}
@@ -35,11 +35,6 @@ func deleteChains(ctx context.Context, program string, selected func(chain strin
 			return err
 		}
 	}
-}
-
-// savedRules returns all chains and rules. iptables -S would create a table by listing it.
-func savedRules(ctx context.Context, program string) (string, error) {
-	return host.Run(ctx, program+"-save")
 }
 
 // deletionOf turns the output of iptables-save into the input of iptables-restore that

@@ -25,7 +25,7 @@ func DeleteChainsEverywhere(ctx context.Context, prefix string) error {
 // of the prefixes: "KUBE-SERVICES (table nat)".
 func ChainsEverywhere(ctx context.Context, prefixes ...string) (found []string, err error) {
 	for _, p := range iptablesPrograms() {
-		rules, runErr := savedRules(ctx, p.path)
+		rules, runErr := host.Run(ctx, p.path+"-save")
 		err = errors.Join(err, runErr)
 		for table, lines := range savedTables(rules) {
 			for _, line := range lines {
