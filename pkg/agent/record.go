@@ -11,7 +11,6 @@ import (
 
 const (
 	stateDir    = host.StateDir + "/agent"
-	repairsFile = stateDir + "/repairs.json"
 	keptRepairs = 20
 )
 
@@ -30,7 +29,7 @@ func Repairs(files host.Files) []Repair {
 	return all
 }
 
-var repairs = host.Record[[]Repair]{Path: repairsFile}
+var repairs = host.Record[[]Repair]{Path: stateDir + "/repairs.json"}
 
 func note(files host.Files, r Repair) error {
 	all := append(Repairs(files), r)

@@ -237,7 +237,7 @@ func TestRecordOfRepairsIsBounded(t *testing.T) {
 	if all := Repairs(files); len(all) != keptRepairs || all[keptRepairs-1].Seconds != 3*keptRepairs-1 {
 		t.Errorf("%d, the last %v", len(all), all[len(all)-1])
 	}
-	must.NoError(t, files.Write(repairsFile, []byte("{garbage"), 0o600))
+	must.NoError(t, files.Write(repairs.Path, []byte("{garbage"), 0o600))
 	if err := note(files, Repair{Step: "x"}); err != nil || len(Repairs(files)) != 1 {
 		t.Errorf("a damaged record: %v, %v", err, Repairs(files))
 	}
