@@ -237,12 +237,7 @@ func removeImage(ctx context.Context, c *containerd.Client, ref string) error {
 	if config, err := found.Config(ctx); err == nil {
 		names = append([]string{config.Digest.String()}, names...)
 	}
-	for _, name := range names {
-		if err := c.ImageService().Delete(ctx, name, images.SynchronousDelete()); err != nil && !errdefs.IsNotFound(err) {
-			return err
-		}
-	}
-	return nil
+	return removeEach(names, func(name string) error { return c.ImageService().Delete(ctx, name, images.SynchronousDelete()) })
 }
 
 // dial connects to a socket once. The client library would retry until somebody

@@ -19,15 +19,6 @@ import (
 // nil LayerDirs finds none.
 type LayerDirs func(context.Context) (map[digest.Digest]string, error)
 
-// find ignores errors: without the directories, each store has files of its own.
-func (l LayerDirs) find(ctx context.Context) map[digest.Digest]string {
-	if l == nil {
-		return nil
-	}
-	dirs, _ := l(ctx)
-	return dirs
-}
-
 // unpackedDirs are the directories into which layers were unpacked.
 type unpackedDirs struct {
 	mu   *sync.Mutex
@@ -45,10 +36,11 @@ func (u unpackedDirs) add(layer digest.Digest, dir string) {
 // share shares the files of all layers with the directories that others finds. It
 // follows the unpacking, as others may wait until Docker has unpacked the same layers.
 func (u unpackedDirs) share(ctx context.Context, others LayerDirs) error {
-	if len(u.dirs) == 0 {
+	if len(u.dirs) == 0 || others == nil {
 		return nil
 	}
-	for layer, other := range others.find(ctx) {
+	dirs, _ := others(ctx) // without the directories, each store has files of its own
+	for layer, other := range dirs {
 		if dir := u.dirs[layer]; dir != "" {
 			if err := share(dir, other); err != nil {
 				return err
