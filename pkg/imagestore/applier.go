@@ -5,10 +5,8 @@ import (
 	"io"
 	"strings"
 
-	containerd "github.com/containerd/containerd/v2/client"
 	"github.com/containerd/containerd/v2/core/content"
 	"github.com/containerd/containerd/v2/core/diff"
-	"github.com/containerd/containerd/v2/core/diff/apply"
 	"github.com/containerd/containerd/v2/core/images"
 	"github.com/containerd/containerd/v2/core/mount"
 	"github.com/containerd/containerd/v2/pkg/archive"
@@ -20,13 +18,9 @@ import (
 // containerd itself uses.
 type layerApplier struct {
 	diff.Comparer
-	mounted  diff.Applier // mounts the snapshot first
+	mounted  diff.Applier // of containerd: mounts the snapshot first
 	layers   content.Provider
 	unpacked unpackedDirs
-}
-
-func newLayerApplier(service containerd.DiffService, layers content.Provider, unpacked unpackedDirs) layerApplier {
-	return layerApplier{service, apply.NewFileSystemApplier(layers), layers, unpacked}
 }
 
 // Apply implements diff.Applier. It writes an uncompressed layer directly into

@@ -10,6 +10,7 @@ import (
 
 	containerd "github.com/containerd/containerd/v2/client"
 	"github.com/containerd/containerd/v2/core/content"
+	"github.com/containerd/containerd/v2/core/diff/apply"
 	"github.com/containerd/containerd/v2/core/images"
 	"github.com/containerd/containerd/v2/core/images/archive"
 	digest "github.com/opencontainers/go-digest"
@@ -79,7 +80,8 @@ func (s *stagingStore) client(c *containerd.Client) (*containerd.Client, error) 
 	if !ok {
 		return nil, errors.New("containerd is not reached by a connection of its own")
 	}
-	return containerd.NewWithConn(conn, containerd.WithServices(containerd.WithContentStore(s), containerd.WithDiffService(newLayerApplier(c.DiffService(), s, s.unpacked))))
+	applier := layerApplier{c.DiffService(), apply.NewFileSystemApplier(s), s, s.unpacked}
+	return containerd.NewWithConn(conn, containerd.WithServices(containerd.WithContentStore(s), containerd.WithDiffService(applier)))
 }
 
 func (s *stagingStore) layer(d digest.Digest) *stagedLayer {
