@@ -148,11 +148,7 @@ func (h hostFiles) remember(paths []string) error {
 }
 
 func (h hostFiles) restore(ctx context.Context, paths []string) error {
-	var errs []error
-	for _, path := range paths {
-		errs = append(errs, h.files.UserFile(path).PutBack(ctx))
-	}
-	return errors.Join(errs...)
+	return host.Each(paths, func(path string) error { return h.files.UserFile(path).PutBack(ctx) })
 }
 
 func (h hostFiles) undo(ctx context.Context) error {
