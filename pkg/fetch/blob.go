@@ -157,14 +157,7 @@ func (t *transfer) more(ctx context.Context) error {
 	if t.size > 0 && t.have == t.size {
 		return nil
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, t.url, nil)
-	if err != nil {
-		return err
-	}
-	if t.have > 0 {
-		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", t.have))
-	}
-	resp, err := (&http.Client{Transport: t.via}).Do(req)
+	resp, err := link.GetFrom(ctx, &http.Client{Transport: t.via}, t.url, t.have)
 	if err != nil {
 		return err
 	}

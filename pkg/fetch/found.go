@@ -15,6 +15,7 @@ import (
 	digest "github.com/opencontainers/go-digest"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/link"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -99,11 +100,7 @@ func (c *Client) File(ctx context.Context, address string) (*Found, error) {
 
 // checksum downloads a file that begins with a SHA-512 in hexadecimal.
 func (c *Client) checksum(ctx context.Context, address string) (digest.Digest, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-	if err != nil {
-		return "", err
-	}
-	resp, err := (&http.Client{Transport: c.transport}).Do(req)
+	resp, err := link.GetFrom(ctx, &http.Client{Transport: c.transport}, address, 0)
 	if err != nil {
 		return "", err
 	}

@@ -225,6 +225,18 @@ func retryAfter(resp *http.Response, now time.Time) (time.Duration, bool) {
 	return 0, false
 }
 
+// GetFrom requests a file from an offset in bytes. A server may ignore the offset.
+func GetFrom(ctx context.Context, client *http.Client, url string, offset int64) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	if offset > 0 {
+		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", offset))
+	}
+	return client.Do(req)
+}
+
 // Wait waits for the given time and reports the reason as progress.
 func Wait(ctx context.Context, wait time.Duration, reason string) error {
 	step.Report(ctx, fmt.Sprintf("%s; retry in %s", reason, wait.Round(100*time.Millisecond)), 0, 0)

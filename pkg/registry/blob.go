@@ -75,16 +75,9 @@ func (r *Reader) Blob(ctx context.Context, path string, d digest.Digest, size in
 	return &resuming{ctx: ctx, get: get, size: size, explain: r.Explain}
 }
 
-// getFrom requests the blob from an offset. A server may ignore the Range header.
+// getFrom opens the blob at an offset, also if the server ignores the offset.
 func getFrom(ctx context.Context, client *http.Client, url string, from int64) (io.ReadCloser, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return nil, err
-	}
-	if from > 0 {
-		request.Header.Set("Range", fmt.Sprintf("bytes=%d-", from))
-	}
-	response, err := client.Do(request)
+	response, err := link.GetFrom(ctx, client, url, from)
 	if err != nil {
 		return nil, err
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/cache"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/rootfs"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/link"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -101,11 +102,7 @@ func fetchBusybox(ctx context.Context, work string) error {
 	}
 	from := strings.TrimSuffix(mirror, "/") + busyboxSource
 	step.Report(ctx, "fetch "+from, 0, 0)
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, from, http.NoBody)
-	if err != nil {
-		return err
-	}
-	answer, err := http.DefaultClient.Do(request)
+	answer, err := link.GetFrom(ctx, http.DefaultClient, from, 0)
 	if err != nil {
 		return err
 	}
