@@ -3,6 +3,7 @@
 package image
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -87,18 +88,13 @@ func Ref(v Versions, name string) string {
 	return all[i].Ref
 }
 
+var unameArch = map[string]string{"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm", "armv8l": "arm", "armhf": "arm"}
+
 // Arch converts a name of `uname -m` to Go's name, which it accepts too.
 func Arch(uname string) (string, error) {
-	if slices.Contains(config.Arches, uname) {
-		return uname, nil
+	arch := cmp.Or(unameArch[uname], uname)
+	if !slices.Contains(config.Arches, arch) {
+		return "", fmt.Errorf("machine %q is none of %s", uname, strings.Join(config.Arches, ", "))
 	}
-	switch uname {
-	case "x86_64":
-		return "amd64", nil
-	case "aarch64":
-		return "arm64", nil
-	case "armv7l", "armv8l", "armhf":
-		return "arm", nil
-	}
-	return "", fmt.Errorf("machine %q is none of %s", uname, strings.Join(config.Arches, ", "))
+	return arch, nil
 }
