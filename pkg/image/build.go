@@ -15,6 +15,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/cache"
@@ -40,7 +41,11 @@ func (b *Builder) Compile(ctx context.Context, r Recipe, arch string) (cache.Par
 		return cache.Part{}, err
 	}
 	part.Dir, err = cache.Get(ctx, b.Cache, c.partName(part), func(dir string) error {
-		return b.timed(c.recipe, func() error { return c.run(ctx, dir) })
+		started := time.Now()
+		if err := c.run(ctx, dir); err != nil {
+			return err
+		}
+		return cache.WriteDuration(b.Cache, r.Name, time.Since(started)) // for Effort
 	})
 	if err != nil {
 		return cache.Part{}, fmt.Errorf("compile %s: %w", Pending{r, arch}, err)

@@ -112,11 +112,3 @@ func (b *Builder) Effort(pending []Pending, cpus int) Effort {
 	}
 	return e
 }
-
-func (b *Builder) timed(r Recipe, compile func() error) error {
-	started := time.Now()
-	if err := compile(); err != nil {
-		return err
-	}
-	return cache.WriteDuration(b.Cache, r.Name, time.Since(started))
-}
