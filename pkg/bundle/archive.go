@@ -7,7 +7,7 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 
 	digest "github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -50,32 +50,24 @@ type archiveWriter struct {
 	images   []Image
 	arch     string
 	progress io.Writer
-
-	mu  sync.Mutex
-	err error
+	err      atomic.Pointer[error] // the first one that the store did not cause by closing the pipe
 }
 
 func (a *archiveWriter) open() io.ReadCloser {
 	return Pipe(func(w io.Writer) error {
 		err := a.write(w)
-		a.note(err)
+		if err != nil && !errors.Is(err, io.ErrClosedPipe) && a.ctx.Err() == nil {
+			a.err.CompareAndSwap(nil, &err)
+		}
 		return err
 	})
 }
 
-// note keeps the first error that the store did not cause by closing the pipe.
-func (a *archiveWriter) note(err error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.err == nil && !errors.Is(err, io.ErrClosedPipe) && a.ctx.Err() == nil {
-		a.err = err
-	}
-}
-
 func (a *archiveWriter) firstError() error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.err
+	if err := a.err.Load(); err != nil {
+		return *err
+	}
+	return nil
 }
 
 func (a *archiveWriter) write(w io.Writer) error {
