@@ -3,6 +3,7 @@ package bundle
 import (
 	"context"
 	"io"
+	"maps"
 	"slices"
 	"sync"
 
@@ -124,11 +125,9 @@ func (b *Broadcast) stop(reader *frameReader) bool {
 func (b *Broadcast) next(from *Bundle) (next digest.Digest, to []*subscriber) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	pending := []digest.Digest{}
+	var pending []digest.Digest
 	for _, s := range b.subscribers {
-		for d := range s.pending {
-			pending = append(pending, d)
-		}
+		pending = slices.AppendSeq(pending, maps.Keys(s.pending))
 	}
 	if len(pending) == 0 {
 		return "", nil
