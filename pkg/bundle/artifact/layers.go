@@ -92,9 +92,7 @@ type compressedLayer struct {
 	done int64 // bytes counted so far
 }
 
-func (l *compressedLayer) Digest() (v1.Hash, error) {
-	return v1.NewHash(l.blob.Digest.String())
-}
+func (l *compressedLayer) Digest() (v1.Hash, error)            { return v1.NewHash(l.blob.Digest.String()) }
 func (l *compressedLayer) Size() (int64, error)                { return l.blob.Size, nil }
 func (l *compressedLayer) MediaType() (types.MediaType, error) { return types.OCILayerZStd, nil }
 
@@ -108,9 +106,7 @@ func (l *compressedLayer) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// count counts the whole layer, if the registry already had it.
-func (l *compressedLayer) count() { l.add(l.blob.Size) }
-
+// add counts n bytes, but no more than the layer has.
 func (l *compressedLayer) add(n int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -215,7 +215,7 @@ func (p push) layer(ctx context.Context, file *compressedLayer, paths []string) 
 			return err
 		}
 	}
-	file.count()
+	file.add(file.blob.Size) // what the registry already had
 	return nil
 }
 
