@@ -88,11 +88,10 @@ func (s *store) push(ctx context.Context, data []byte, d digest.Digest) error {
 
 // spool returns a body as a file without a name, because a slow client must need no memory.
 func (s *store) spool(body io.Reader) (*os.File, error) {
-	f, err := os.CreateTemp(s.files.Path("/"), "manifest-*")
+	f, err := host.UnnamedFile(s.files.Path("/"))
 	if err != nil {
 		return nil, err
 	}
-	_ = os.Remove(f.Name())
 	if _, err := io.Copy(f, body); err != nil {
 		f.Close()
 		return nil, err
