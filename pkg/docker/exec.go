@@ -141,11 +141,7 @@ func (f *firstLine) Write(p []byte) (int, error) {
 	}
 	line, rest, found := bytes.Cut(p, []byte("\n"))
 	f.kept.Write(line)
-	if !found {
-		return len(p), nil
-	}
-	f.done = true
-	if len(rest) == 0 {
+	if f.done = found; len(rest) == 0 {
 		return len(p), nil
 	}
 	_, err := f.rest.Write(rest)
