@@ -64,6 +64,15 @@ func Catalogue(v Versions, registryPrefix string) []Image {
 	return all
 }
 
+// References returns the references of images.
+func References(images []Image) []string {
+	var refs []string
+	for _, i := range images {
+		refs = append(refs, i.Ref)
+	}
+	return refs
+}
+
 // addonImage returns an image of an addon. Every bundle contains them, and every
 // host has them, because a pod of an addon may run on any host.
 func addonImage(name, addon, repo, version string) Image {

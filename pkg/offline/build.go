@@ -151,15 +151,6 @@ func (o Options) configure() (configure func(*bundle.Builder) error, err error) 
 	}, nil
 }
 
-// List names the images of a cluster, as they are called below the prefix.
-func List(v image.Versions, prefix string) []string {
-	var refs []string
-	for _, img := range image.Catalogue(v, prefix) {
-		refs = append(refs, img.Ref)
-	}
-	return refs
-}
-
 // Programs are the options of BuildPrograms.
 type Programs struct {
 	Base   string            // path of the bundle that is extended

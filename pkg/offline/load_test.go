@@ -188,7 +188,7 @@ func TestOtherToolsReadABundle(t *testing.T) {
 	if err != nil {
 		t.Fatalf("zstd -dc BUNDLE | ctr images import -: %v", err)
 	}
-	for _, ref := range List(bundletest.Versions(t), "") {
+	for _, ref := range image.References(image.Catalogue(bundletest.Versions(t), "")) {
 		if has, err := d.Images().Has(t.Context(), ref); err != nil || !has {
 			t.Errorf("docker load brought no %s: %v", ref, err)
 		}

@@ -102,26 +102,22 @@ func (l *dockerImages) Find(ref, arch string) (bundle.Image, error) {
 }
 
 // MissingIn returns the images that a Docker does not have.
-func MissingIn(ctx context.Context, docker docker.Images, images []image.Image) ([]string, error) {
+func MissingIn(ctx context.Context, docker docker.Images, refs []string) ([]string, error) {
 	var missing []string
-	for _, img := range images {
-		has, err := docker.Has(ctx, img.Ref)
+	for _, ref := range refs {
+		has, err := docker.Has(ctx, ref)
 		if err != nil {
 			return nil, err
 		}
 		if !has {
-			missing = append(missing, img.Ref)
+			missing = append(missing, ref)
 		}
 	}
 	return missing, nil
 }
 
 func (l *dockerImages) CheckImages(ctx context.Context, images []bundle.Image, _ string) error {
-	var wanted []image.Image
-	for _, i := range images {
-		wanted = append(wanted, i.Image)
-	}
-	missing, err := MissingIn(ctx, l.docker, wanted)
+	missing, err := MissingIn(ctx, l.docker, bundle.References(images))
 	if err == nil && len(missing) > 0 {
 		err = fmt.Errorf("the main Docker has no image %s; bring it by `docker save IMAGE | ssh HOST docker load`", strings.Join(missing, ", "))
 	}

@@ -73,7 +73,7 @@ source, or, with --bundle, those of that bundle.`,
 			v = b.Versions
 		}
 		prefix := strings.Join(append(args, cfg.Registry.Address)[:1], "")
-		all := offline.List(v, prefix)
+		all := image.References(image.Catalogue(v, prefix))
 		return format.Print(con.Out, "Image", all, func(w io.Writer) { fmt.Fprintln(w, strings.Join(all, "\n")) })
 	}
 	return c

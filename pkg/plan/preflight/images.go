@@ -101,7 +101,7 @@ func byHandProblem(ctx context.Context, h request) error {
 		return &step.Problem{Name: "bundle", Text: "verifyKey requires a signed bundle, and images that were loaded into Docker have no signature",
 			Remedy: "give a signed bundle with --bundle, or remove the key with --verify-key \"\""}
 	}
-	missing, err := offline.MissingIn(ctx, local.MainDocker().Images(), image.OfEveryCluster(h.Images))
+	missing, err := offline.MissingIn(ctx, local.MainDocker().Images(), image.References(image.OfEveryCluster(h.Images)))
 	if err == nil && len(missing) > 0 {
 		err = &step.Problem{Name: "images", Text: "the main Docker lacks " + strings.Join(missing, ", "),
 			Remedy: "load each by `docker save IMAGE | ssh HOST docker load`, or give --bundle or --registry"}
