@@ -43,9 +43,10 @@ func (b *Builder) groups() (all [][]blobSource) {
 	}
 	for _, arch := range config.Arches {
 		if layers := slices.Clone(b.layers[arch]); len(layers) > 0 {
-			depths := b.depths(layers, arch)
+			orders := b.orders(layers, arch)
 			slices.SortStableFunc(layers, func(x, y blobSource) int {
-				return cmp.Or(cmp.Compare(b.rank(x, arch), b.rank(y, arch)), cmp.Compare(depths[x.digest], depths[y.digest]))
+				first, second := orders[x.digest], orders[y.digest]
+				return cmp.Or(cmp.Compare(first.rank, second.rank), cmp.Compare(first.depth, second.depth))
 			})
 			all = append(all, layers)
 		}
@@ -53,51 +54,37 @@ func (b *Builder) groups() (all [][]blobSource) {
 	return all
 }
 
-// rank is lower for layers that come first.
-func (b *Builder) rank(layer blobSource, arch string) int {
-	switch {
-	case b.uses(layer, arch) > 1:
-		return 0
-	case slices.Contains(b.upToPlugins(arch), layer.digest):
-		return 1
-	}
-	return 2
+// layerOrder is by what the layers of a frame are sorted.
+type layerOrder struct {
+	rank  int   // 0: of several images; 1: the CNI plugins and the layers below them; 2: all others
+	depth int64 // size in bytes of the layer with the layers below it
 }
 
-// upToPlugins returns the layer of the CNI plugins and those below it.
-func (b *Builder) upToPlugins(arch string) []digest.Digest {
-	for _, i := range b.manifest.Images {
-		layers := i.Platforms[arch].Layers
-		if at := slices.Index(layers, b.manifest.Plugins[arch].Layer); at >= 0 {
-			return layers[:at+1]
-		}
-	}
-	return nil
-}
-
-func (b *Builder) uses(layer blobSource, arch string) (n int) {
-	for _, i := range b.manifest.Images {
-		if slices.Contains(i.Platforms[arch].Layers, layer.digest) {
-			n++
-		}
-	}
-	return n
-}
-
-// depths returns the size in bytes of each layer with the layers below it.
-func (b *Builder) depths(layers []blobSource, arch string) map[digest.Digest]int64 {
-	sizes, depths := map[digest.Digest]int64{}, map[digest.Digest]int64{}
+func (b *Builder) orders(layers []blobSource, arch string) map[digest.Digest]layerOrder {
+	sizes, uses, orders := map[digest.Digest]int64{}, map[digest.Digest]int{}, map[digest.Digest]layerOrder{}
 	for _, layer := range layers {
 		sizes[layer.digest] = layer.size
 	}
 	for _, i := range b.manifest.Images {
-		var depth int64
-		for _, layer := range i.Platforms[arch].Layers {
+		all, depth := i.Platforms[arch].Layers, int64(0)
+		plugins := slices.Index(all, b.manifest.Plugins[arch].Layer)
+		for at, layer := range all {
+			first := slices.Index(all, layer) // some images have an empty layer several times
+			if first == at {
+				uses[layer]++
+			}
 			depth += sizes[layer]
-			depths[layer] = depth
+			switch {
+			case uses[layer] > 1:
+				orders[layer] = layerOrder{0, depth}
+			case first <= plugins:
+				orders[layer] = layerOrder{1, depth}
+			default:
+				orders[layer] = layerOrder{2, depth}
+			}
 		}
 	}
-	return depths
+	return orders
 }
 
 // frames compresses all groups concurrently and returns the file of each.
