@@ -97,14 +97,18 @@ func (s containerdStore) compare(ctx context.Context, img containerd.Image, want
 			return Other, nil
 		}
 	}
+	layers := want.Layers
 	unpacked, err := img.IsUnpacked(ctx, s.snapshotter)
+	if unpacked && want.Manifest == "" && len(want.Layers) > 0 {
+		layers, err = img.RootFS(ctx)
+	}
 	switch {
 	case errdefs.IsNotFound(err) || err == nil && !unpacked:
 		return Absent, nil
 	case err != nil:
 		return Absent, err
-	case want.Manifest == "" && len(want.Layers) > 0:
-		return compareLayers(ctx, img, want.Layers)
+	case !slices.Equal(layers, want.Layers):
+		return Other, nil
 	}
 	return Same, nil
 }
@@ -112,19 +116,6 @@ func (s containerdStore) compare(ctx context.Context, img containerd.Image, want
 func hasConfig(ctx context.Context, img containerd.Image, want digest.Digest) bool {
 	config, err := img.Config(ctx)
 	return err == nil && config.Digest == want
-}
-
-func compareLayers(ctx context.Context, img containerd.Image, want []digest.Digest) (State, error) {
-	layers, err := img.RootFS(ctx)
-	switch {
-	case errdefs.IsNotFound(err):
-		return Absent, nil
-	case err != nil:
-		return Absent, err
-	case slices.Equal(layers, want):
-		return Same, nil
-	}
-	return Other, nil
 }
 
 // Load unpacks all images, so that the first pod does not wait for that, and
