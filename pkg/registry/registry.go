@@ -60,9 +60,9 @@ func New(ctx context.Context, s config.Registry) (*Registry, error) {
 	if _, err := r.tls(); err != nil {
 		return nil, err
 	}
-	host, err := r.host()
+	host, err := name.NewRegistry(r.Host(), r.options()...)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("registry.address: %s: %w", r.Address, err)
 	}
 	if r.Auth == (authn.AuthConfig{}) {
 		return r, r.askDocker(ctx, host)
@@ -163,14 +163,6 @@ func (r *Registry) options() []name.Option {
 		return []name.Option{name.Insecure}
 	}
 	return nil
-}
-
-func (r *Registry) host() (name.Registry, error) {
-	host, err := name.NewRegistry(r.Host(), r.options()...)
-	if err != nil {
-		return host, fmt.Errorf("registry.address: %s: %w", r.Address, err)
-	}
-	return host, nil
 }
 
 // Repository returns the repository of an image path such as "coredns/coredns".
