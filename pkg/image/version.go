@@ -89,9 +89,4 @@ func parseComponent(name, text string) (string, error) {
 // Staging returns the version of the staging modules: v1.36.3 has k8s.io/api v0.36.3.
 func Staging(kubernetes string) string { return "v0" + strings.TrimPrefix(kubernetes, "v1") }
 
-func (v Versions) etcdRelease() string {
-	release, _, _ := strings.Cut(v.Etcd, "-")
-	return release
-}
-
 func (v Versions) minor() string { return strings.Split(v.Kubernetes, ".")[1] }
