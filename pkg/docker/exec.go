@@ -99,8 +99,7 @@ func (e *execution) interrupt(ctx context.Context, done <-chan error) {
 		_ = e.docker.ExecIn(ctx, e.container, host.Command{Args: []string{"kill", "-INT", pid}})
 	}
 	select {
-	case err := <-done:
-		_ = err // the interruption is the error that counts
+	case <-done: // the interruption is the error that counts
 	case <-ctx.Done():
 	}
 }
