@@ -83,30 +83,26 @@ func readIndex(ctx context.Context, from *registry.Registry, kubernetes string) 
 
 // smallLayers returns the layers of an artifact by media type.
 func smallLayers(img v1.Image) (map[types.MediaType][]byte, error) {
-	layers, err := img.Layers()
+	manifest, err := img.Manifest()
 	if err != nil {
 		return nil, err
 	}
 	texts := map[types.MediaType][]byte{}
-	for _, layer := range layers[:min(len(layers), 3)] {
-		kind, err := layer.MediaType()
-		if err != nil {
-			return nil, err
-		}
-		if texts[kind], err = smallLayer(layer); err != nil {
+	for _, layer := range manifest.Layers[:min(len(manifest.Layers), 3)] {
+		if texts[layer.MediaType], err = smallLayer(img, layer); err != nil {
 			return nil, err
 		}
 	}
 	return texts, nil
 }
 
-func smallLayer(layer v1.Layer) ([]byte, error) {
-	size, err := layer.Size()
+func smallLayer(img v1.Image, described v1.Descriptor) ([]byte, error) {
+	if size := described.Size; size > bundle.ManifestLimit {
+		return nil, fmt.Errorf("it has %d bytes, more than the %d allowed", size, bundle.ManifestLimit)
+	}
+	layer, err := img.LayerByDigest(described.Digest)
 	if err != nil {
 		return nil, err
-	}
-	if size > bundle.ManifestLimit {
-		return nil, fmt.Errorf("it has %d bytes, more than the %d allowed", size, bundle.ManifestLimit)
 	}
 	text, err := layer.Compressed()
 	if err != nil {
