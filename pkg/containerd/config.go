@@ -1,6 +1,7 @@
 package containerd
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -186,10 +187,7 @@ func (c *configFile) setRuntime(w wanted) {
 		c.set(cniConfDir, under("cni", "conf_dir")...)
 	}
 	name, _ := c.get(under("containerd", "default_runtime_name")...).(string)
-	if name == "" {
-		name = "runc"
-	}
-	c.setCgroup(under("containerd", "runtimes", name), w.SystemdCgroup)
+	c.setCgroup(under("containerd", "runtimes", cmp.Or(name, "runc")), w.SystemdCgroup)
 }
 
 // setCgroup sets the cgroup driver of a runtime. The default is cgroupfs.
