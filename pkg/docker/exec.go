@@ -2,6 +2,7 @@ package docker
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -69,14 +70,8 @@ func (e *execution) copy(ctx context.Context) error {
 			_ = e.stream.CloseWrite()
 		}()
 	}
-	stdout := e.command.Stdout
-	if stdout == nil {
-		stdout = io.Discard
-	}
-	e.pid.rest = e.command.Stderr
-	if e.pid.rest == nil {
-		e.pid.rest = &e.kept
-	}
+	stdout := cmp.Or(e.command.Stdout, io.Discard)
+	e.pid.rest = cmp.Or[io.Writer](e.command.Stderr, &e.kept)
 	done := make(chan error, 1)
 	go func() {
 		_, err := stdcopy.StdCopy(stdout, &e.pid, e.stream.Reader)
