@@ -7,6 +7,7 @@
 package fetch
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -53,9 +54,6 @@ type Client struct {
 
 // New returns a client. It fails if the CA file is not usable.
 func New(o Options) (*Client, error) {
-	if o.Stall == 0 {
-		o.Stall = DefaultStall
-	}
 	base := http.DefaultTransport.(*http.Transport).Clone()
 	base.MaxIdleConnsPerHost = atOnce
 	// The digest of a layer is the digest of its compressed bytes, so the
@@ -69,7 +67,7 @@ func New(o Options) (*Client, error) {
 		base.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 	}
 	plain := append(o.Mirrors.plain(), o.Plain...)
-	guarded := link.IdleTimeout{Next: link.HTTPSOnly{Next: transport.NewUserAgent(base, "kube-bootstrap"), Plain: plain}, Limit: o.Stall}
+	guarded := link.IdleTimeout{Next: link.HTTPSOnly{Next: transport.NewUserAgent(base, "kube-bootstrap"), Plain: plain}, Limit: cmp.Or(o.Stall, DefaultStall)}
 	return &Client{
 		cache: filepath.Join(o.Cache, "downloads"), mirrors: o.Mirrors,
 		transport: link.Retry{Next: guarded}, turns: semaphore.NewWeighted(atOnce),
