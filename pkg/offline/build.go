@@ -1,6 +1,7 @@
 package offline
 
 import (
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"fmt"
@@ -50,9 +51,7 @@ func NewBuild(ctx context.Context, o Options) (Build, error) {
 	if len(o.Archs) == 0 {
 		o.Archs = []string{runtime.GOARCH}
 	}
-	if o.Output == "" {
-		o.Output = DefaultPath(o.Versions, append(slices.Clone(o.Archs), o.Images...)...)
-	}
+	o.Output = cmp.Or(o.Output, DefaultPath(o.Versions, slices.Concat(o.Archs, o.Images)...))
 	if len(o.wanted()) < len(o.Images) {
 		return Build{}, fmt.Errorf("images %s: one of them is none of a cluster's, or is named twice", strings.Join(o.Images, ","))
 	}

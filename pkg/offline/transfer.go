@@ -1,6 +1,7 @@
 package offline
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime"
@@ -46,9 +47,7 @@ func (o PullOptions) withDefaults() PullOptions {
 	if len(o.Archs) == 0 {
 		o.Archs = []string{runtime.GOARCH}
 	}
-	if o.Output == "" {
-		o.Output = PulledPath(o.Versions, o.Archs...)
-	}
+	o.Output = cmp.Or(o.Output, PulledPath(o.Versions, o.Archs...))
 	return o
 }
 
