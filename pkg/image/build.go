@@ -84,9 +84,9 @@ func (b *Builder) prepare(ctx context.Context, r *Recipe) error {
 	if r.Require["k8s.io/kubernetes"] == "" {
 		return nil
 	}
-	goMod := filepath.Join(b.K8sDir, "go.mod")
-	if b.K8sDir == "" {
-		dir, err := cache.Get(ctx, b.Cache, r.releasePart(), func(dir string) error {
+	dir, err := b.K8sDir, error(nil)
+	if dir == "" {
+		dir, err = cache.Get(ctx, b.Cache, r.releasePart(), func(dir string) error {
 			module, err := Download(ctx, "k8s.io/kubernetes@"+r.Version)
 			if err != nil {
 				return err
@@ -100,9 +100,8 @@ func (b *Builder) prepare(ctx context.Context, r *Recipe) error {
 		if err != nil {
 			return err
 		}
-		goMod = filepath.Join(dir, "go.mod")
 	}
-	data, err := os.ReadFile(goMod)
+	data, err := os.ReadFile(filepath.Join(dir, "go.mod"))
 	if err != nil {
 		return err
 	}
