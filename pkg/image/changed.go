@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -83,9 +84,6 @@ type listed struct {
 // times as long.
 const listFormat = "{{.ImportPath}}\t{{.BuildID}}\t{{if not .DepOnly}}{{join .Deps \" \"}}{{end}}"
 
-// content returns the part of a build ID that identifies the compiled code.
-func (l listed) content() string { return l.BuildID[strings.LastIndex(l.BuildID, "/")+1:] }
-
 func (b *Builder) contentKeys(ctx context.Context, v Versions, arch string, programs []string) (map[string]string, error) {
 	c, err := b.programs(ctx, v, arch, "", programs)
 	if err != nil {
@@ -97,9 +95,9 @@ func (b *Builder) contentKeys(ctx context.Context, v Versions, arch string, prog
 	}
 	all := map[string]listed{}
 	for line := range strings.Lines(out.String()) {
-		path, rest, _ := strings.Cut(line, "\t")
+		name, rest, _ := strings.Cut(line, "\t")
 		id, deps, _ := strings.Cut(rest, "\t")
-		all[path] = listed{id, strings.Fields(deps)}
+		all[name] = listed{id, strings.Fields(deps)}
 	}
 	keys := map[string]string{}
 	for _, program := range programs {
@@ -121,7 +119,7 @@ func contentKey(all map[string]listed, command string) (string, error) {
 		if one.BuildID == "" {
 			return "", fmt.Errorf("go list -export reported no build ID for package %s", name)
 		}
-		contents = append(contents, name+" "+one.content())
+		contents = append(contents, name+" "+path.Base(one.BuildID)) // the last part identifies the compiled code
 	}
 	slices.Sort(contents)
 	return cache.Key(contents)[:12], nil
