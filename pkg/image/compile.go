@@ -2,6 +2,7 @@ package image
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -205,12 +206,9 @@ func (c compilation) log(ctx context.Context, what, then string, total int) *com
 func (c compilation) toolchain(ctx context.Context, log *compileLog, command host.Command) error {
 	log.tell()
 	command.Env, command.Stderr = append(slices.Clone(goEnv), c.env...), log
-	if command.Stdout == nil {
-		command.Stdout = log
-	}
+	command.Stdout = cmp.Or[io.Writer](command.Stdout, log)
 	_, err := command.Run(ctx)
-	var failed *host.CommandError
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*host.CommandError](err); ok {
 		failed.Output = log.tail()
 	}
 	return err
