@@ -38,7 +38,7 @@ type Archive struct {
 // `docker save` archive, which every Docker reads, and an OCI image layout,
 // which containerd reads.
 func (b *Bundle) Archive(ctx context.Context, images []Image, arch string) Archive {
-	w := &archiveWriter{Bundle: b, ctx: ctx, images: images, arch: arch, progress: step.NewCounter(ctx, "load images", b.sizeOf(images, arch))}
+	w := &archiveWriter{Bundle: b, ctx: ctx, images: images, arch: arch, progress: step.NewCounter(ctx, "load images", b.SizeOf(b.blobsOf(images, arch)))}
 	return Archive{Open: w.open, Err: w.firstError}
 }
 
@@ -179,8 +179,9 @@ func (m Manifest) dockerManifest() (all []dockerImage) {
 	return all
 }
 
-func (m Manifest) sizeOf(images []Image, arch string) (total int64) {
-	for _, d := range m.blobsOf(images, arch) {
+// SizeOf returns the size of blobs in bytes.
+func (m Manifest) SizeOf(blobs []digest.Digest) (total int64) {
+	for _, d := range blobs {
 		total += m.Blobs[d].Size
 	}
 	return total

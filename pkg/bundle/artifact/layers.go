@@ -45,11 +45,7 @@ func (l layerFiles) blobs() map[digest.Digest]compressedBlob {
 // compress compresses layers in one pass over the bundle. The caller closes the files, also
 // after an error.
 func (p push) compress(ctx context.Context, layers []digest.Digest) (layerFiles, error) {
-	var total int64
-	for _, d := range layers {
-		total += p.Blobs[d].Size
-	}
-	progress := step.NewCounter(ctx, "compress the layers", total)
+	progress := step.NewCounter(ctx, "compress the layers", p.SizeOf(layers))
 	all := layerFiles{}
 	err := p.ReadBlobs(layers, func(d digest.Digest, copyTo func(io.Writer) error) error {
 		data, err := host.UnnamedFile("")
