@@ -249,12 +249,11 @@ func (b *Builder) Extend(base *Bundle) error {
 	for d, blob := range base.Blobs {
 		b.manifest.Blobs[d] = Blob{Size: blob.Size, InBase: true}
 	}
-	own := b.index.Manifests
-	b.index.Manifests = nil
+	var all []ocispec.Descriptor
 	for _, i := range base.Images {
-		b.index.Manifests = append(b.index.Manifests, i.descriptor(ocispec.MediaTypeImageIndex, i.Index, base.Blobs[i.Index].Size))
+		all = append(all, i.descriptor(ocispec.MediaTypeImageIndex, i.Index, base.Blobs[i.Index].Size))
 	}
-	b.index.Manifests = append(b.index.Manifests, own...)
+	b.index.Manifests = append(all, b.index.Manifests...)
 	return nil
 }
 
