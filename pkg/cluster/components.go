@@ -94,19 +94,13 @@ func (o Options) source(ctx context.Context, s *session.Session) (Options, sourc
 // noteComponents returns the step that records the components of the cluster,
 // for nodes that are added later and for runs that follow a killed one.
 func (o Options) noteComponents(s *session.Session) step.Step {
-	if o.Components.Bundle == "" {
-		return step.Step{}
+	outdated := func(ctx context.Context) (bool, error) {
+		notes, err := s.Cluster().Notes(ctx)
+		return !o.Components.equal(notes[session.ComponentsNote]), err
 	}
-	return step.Step{
-		Name: "remember the programs of the checkout",
-		Check: session.DiffIf("note the versions of the programs", func(ctx context.Context) (bool, error) {
-			notes, err := s.Cluster().Notes(ctx)
-			return !o.Components.equal(notes[session.ComponentsNote]), err
-		}),
-		Apply: func(ctx context.Context) error {
-			return s.Cluster().Note(ctx, session.ComponentsNote, o.Components.note())
-		},
-	}
+	return step.When("remember the programs of the checkout", "note the versions of the programs", outdated, func(ctx context.Context) error {
+		return s.Cluster().Note(ctx, session.ComponentsNote, o.Components.note())
+	}).If(o.Components.Bundle != "")
 }
 
 // dropOldComponents removes bundles of former components, on a node if the engine is remote.

@@ -27,21 +27,18 @@ func PutBinary(s *session.Session, node, binary string) step.Step {
 
 // Put returns the step that copies a file to a node, unless the node has the same content.
 func Put(s *session.Session, name, node string, f File) step.Step {
-	return step.Step{
-		Name: name,
-		Check: session.DiffIf("write "+node+":"+f.To, func(ctx context.Context) (bool, error) {
-			same, err := f.same(ctx, s.Node(node))
-			return !same, err
-		}),
-		Apply: func(ctx context.Context) error {
-			file, err := os.Open(f.From)
-			if err != nil {
-				return err
-			}
-			defer file.Close()
-			return s.Node(node).Put(ctx, f.To, f.Mode, file)
-		},
+	differs := func(ctx context.Context) (bool, error) {
+		same, err := f.same(ctx, s.Node(node))
+		return !same, err
 	}
+	return step.When(name, "write "+node+":"+f.To, differs, func(ctx context.Context) error {
+		file, err := os.Open(f.From)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		return s.Node(node).Put(ctx, f.To, f.Mode, file)
+	})
 }
 
 func (f File) same(ctx context.Context, node driver.Node) (bool, error) {
