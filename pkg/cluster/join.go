@@ -43,8 +43,8 @@ const (
 
 // plan returns the plan that makes hosts a cluster. All hosts but the copies run.
 //
-//	with copies:    load into the first control plane -> copy its disk -> boot the copies |
-//	without copies: load into the others                                                  | and run master -> join
+//	with copies:    load into the first control plane -> copy its disk -> boot the copies, run master -> join
+//	without copies: load into the others, run master -> join
 func (j *joining) plan() step.Plan {
 	var joins []step.Step
 	for _, n := range j.nodes.Nodes() {
@@ -52,15 +52,16 @@ func (j *joining) plan() step.Plan {
 			joins = append(joins, j.step(n))
 		}
 	}
-	plan := append(step.Plan{j.putFiles()}, j.copyPlan()...)
-	plan = append(plan, append(j.prepare(), roleStep(j.master, j.firstMaster))).Compact()
-	if len(joins) == 0 {
-		return plan
-	}
-	if j.nodes.Masters() == 1 {
-		return append(plan, joins, []step.Step{j.spreadDNS()})
-	}
-	return append(plan, []step.Step{j.openMasters()}, joins, []step.Step{j.spreadDNS(), j.closeMasters()})
+	several, copies := j.nodes.Masters() > 1, len(j.copies) > 0
+	return step.Plan{
+		j.putFiles(),
+		{j.preload(j.master).If(copies)},
+		{j.copyDisk().If(copies)},
+		append(j.prepare(), roleStep(j.master, j.firstMaster)),
+		{j.openMasters().If(several)},
+		joins,
+		{j.spreadDNS().If(len(joins) > 0), j.closeMasters().If(several)},
+	}.Compact()
 }
 
 func (j *joining) putFiles() (files []step.Step) {
@@ -74,15 +75,12 @@ func (j *joining) putFiles() (files []step.Step) {
 	return files
 }
 
-func (j *joining) copyPlan() step.Plan {
-	if len(j.copies) == 0 {
-		return nil
-	}
+func (j *joining) copyDisk() step.Step {
 	var machines []testhost.Machine
 	for _, n := range j.copies {
 		machines = append(machines, j.machine(n))
 	}
-	return step.Plan{{j.preload(j.master)}, {j.machine(j.master).CopyTo(machines)}}
+	return j.machine(j.master).CopyTo(machines)
 }
 
 // prepare returns the steps for the other hosts while the first control plane starts.
@@ -119,11 +117,9 @@ func (j *joining) others() []topology.Node {
 // preload returns the step that loads images into a new host. An existing host may be a node
 // already, and loads what it lacks when it joins.
 func (j *joining) preload(n topology.Node) step.Step {
-	if !j.source.shared || j.state.Has(n.Name) {
-		return step.Step{}
-	}
 	args := slices.Concat([]string{"offline", "bootstrap"}, j.source.args(), j.options.LoadArgs)
-	return step.Always("load images into "+n.Name, func(ctx context.Context) error { return remote.Run(ctx, j.session, n.Name, args, nil) })
+	load := func(ctx context.Context) error { return remote.Run(ctx, j.session, n.Name, args, nil) }
+	return step.Always("load images into "+n.Name, load).If(j.source.shared && !j.state.Has(n.Name))
 }
 
 func (j *joining) step(n topology.Node) step.Step {

@@ -82,17 +82,14 @@ func (c change) joining(ctx context.Context) (*joining, error) {
 
 func (c change) addPlan(n topology.Node, join *joining) step.Plan {
 	facts := new(docker.EngineHost)
-	m := c.machine(n)
-	plan := step.Plan{
+	m, master := c.machine(n), n.Role == topology.Master
+	return step.Plan{
 		{testhost.ImageStep(c.session, c.nodes.Variant(n)), m.RemoveOldVolume()},
 		{testhost.EngineFacts(c.session, c.nodes, facts, preflight.DiskSpace)},
 		{m.Boot(facts)},
 		{remote.PutBinary(c.session, n.Name, c.options.Binary)},
-	}
-	if n.Role != topology.Master {
-		return append(plan, []step.Step{join.step(n)})
-	}
-	return append(plan, []step.Step{join.openMasters()}, []step.Step{join.step(n)}, []step.Step{join.closeMasters()})
+		{join.openMasters().If(master)}, {join.step(n)}, {join.closeMasters().If(master)},
+	}.Compact()
 }
 
 // complete reports whether a node lacks nothing. A node that is off was complete before.

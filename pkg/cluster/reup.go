@@ -36,7 +36,7 @@ func Reup(ctx context.Context, options Options, emit func(session.Event)) (stale
 		for _, n := range nodes {
 			stale = append(stale, n.Name)
 		}
-		if err := c.session.Run(ctx, append(c.restartPlan(nodes), c.await(ctx, nodes))); err != nil {
+		if err := c.session.Run(ctx, append(c.restartPlan(nodes), []step.Step{c.await(nodes)}).Compact()); err != nil {
 			return err
 		}
 		master, err := c.session.RunningMaster(ctx, "")
@@ -88,12 +88,9 @@ func (c change) restart(ctx context.Context, n topology.Node) error {
 }
 
 // await returns the step that waits until these nodes report the wanted components.
-func (c change) await(ctx context.Context, nodes []topology.Node) []step.Step {
-	if len(nodes) == 0 {
-		return nil
-	}
+func (c change) await(nodes []topology.Node) step.Step {
 	version := image.Versions{Programs: c.options.Components.Versions, Kubernetes: c.options.Kubernetes}
-	return []step.Step{step.Wait("wait for the programs", func(ctx context.Context) error {
+	return step.Wait("wait for the programs", func(ctx context.Context) error {
 		client, err := apiserver.Connect(ctx, c.session, "").Client()
 		if err != nil {
 			return err
@@ -111,7 +108,7 @@ func (c change) await(ctx context.Context, nodes []topology.Node) []step.Step {
 			errs = append(errs, runs(n, version, found.Items, pods.Items))
 		}
 		return errors.Join(append(errs, serves(client, version))...)
-	}, nil)}
+	}, nil).If(len(nodes) > 0)
 }
 
 func serves(client kubernetes.Interface, want image.Versions) error {
