@@ -2,13 +2,14 @@ package cluster
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+
+	"github.com/opencontainers/go-digest"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/testhost"
@@ -40,21 +41,15 @@ func (c Components) equal(note string) bool { return c.Bundle == "" || note == c
 // the shared directory. Other components have another name, so that a node that
 // was not changed, or was restored, still finds its own bundle.
 func componentsName(note string) string {
-	sum := sha256.Sum256([]byte(note))
-	return "programs-" + hex.EncodeToString(sum[:6]) + ".tar.zst"
+	return "programs-" + digest.FromString(note).Encoded()[:12] + ".tar.zst"
 }
 
 // sharedFiles returns the bundles that the hosts get.
-func (o Options) sharedFiles() (all []testhost.SharedFile) {
-	for _, file := range []testhost.SharedFile{
+func (o Options) sharedFiles() []testhost.SharedFile {
+	return slices.DeleteFunc([]testhost.SharedFile{
 		{From: o.Bundle, Name: bundleName},
 		{From: o.Components.Bundle, Name: componentsName(o.Components.note())},
-	} {
-		if file.From != "" {
-			all = append(all, file)
-		}
-	}
-	return all
+	}, func(file testhost.SharedFile) bool { return file.From == "" })
 }
 
 // source describes the bundles from which the nodes load their images.

@@ -2,12 +2,11 @@ package remote
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
-	"io"
 	"os"
 	"strings"
+
+	"github.com/opencontainers/go-digest"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
@@ -60,9 +59,9 @@ func Sum(path string) (string, error) {
 		return "", err
 	}
 	defer file.Close()
-	sum := sha256.New()
-	if _, err := io.Copy(sum, file); err != nil {
+	sum, err := digest.FromReader(file)
+	if err != nil {
 		return "", err
 	}
-	return hex.EncodeToString(sum.Sum(nil)), nil
+	return sum.Encoded(), nil
 }
