@@ -81,24 +81,20 @@ func NodeNames(ctx context.Context, options session.Options) ([]HostNode, error)
 }
 
 // Status returns the hosts of a cluster in the order of their addresses and, for
-// each running kube-bootstrap host, its own report. Names in only restrict the
-// result to these hosts.
-func Status(ctx context.Context, options session.Options, only ...string) ([]remote.HostStatus, error) {
+// each running kube-bootstrap host, its own report. With a name, it returns only the
+// host of this node.
+func Status(ctx context.Context, options session.Options, name string) ([]remote.HostStatus, error) {
 	scope := session.Scope{Needs: session.Nodes}
 	return session.Get(ctx, options, scope, func(s *session.Session, state topology.State) ([]remote.HostStatus, error) {
-		if len(only) == 0 {
+		if name == "" {
 			return remote.Statuses(ctx, s, state.ByAddress()), nil
 		}
-		var nodes []topology.NodeState
-		for _, name := range only {
-			n, err := state.Topology(s.Name).Pick(name)
-			if err != nil {
-				return nil, err
-			}
-			one, _ := state.Node(n.Name)
-			nodes = append(nodes, one)
+		n, err := state.Topology(s.Name).Pick(name)
+		if err != nil {
+			return nil, err
 		}
-		return remote.Statuses(ctx, s, nodes), nil
+		one, _ := state.Node(n.Name)
+		return []remote.HostStatus{remote.Status(ctx, s, one)}, nil
 	})
 }
 

@@ -131,7 +131,7 @@ is changed. The exit code is 5 when something is missing or not Ready.`,
 	o := addNameFlags(con.Env, c)
 	format := output.AddFlag(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		return showCluster(c.Context(), con.Out, *format, *o)
+		return showCluster(c.Context(), con.Out, *format, *o, "")
 	}
 	return c
 }

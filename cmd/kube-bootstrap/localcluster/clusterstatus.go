@@ -41,8 +41,8 @@ type clusterHost struct {
 	Node *apiserver.Node `json:"node,omitempty"`
 }
 
-func showCluster(ctx context.Context, out io.Writer, format output.Format, o cluster.Options, only ...string) error {
-	hosts, err := cluster.Status(ctx, o.Options, only...)
+func showCluster(ctx context.Context, out io.Writer, format output.Format, o cluster.Options, name string) error {
+	hosts, err := cluster.Status(ctx, o.Options, name)
 	if err != nil {
 		return exit.Firm(err)
 	}

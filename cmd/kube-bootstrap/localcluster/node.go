@@ -3,6 +3,7 @@ package localcluster
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -212,7 +213,7 @@ something is missing or not Ready.`,
 	o := addClusterFlags(con.Env, c)
 	format := output.AddFlag(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		return showCluster(c.Context(), con.Out, *format, *o, args...)
+		return showCluster(c.Context(), con.Out, *format, *o, strings.Join(args, ""))
 	}
 	return c
 }
