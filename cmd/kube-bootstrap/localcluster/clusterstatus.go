@@ -140,24 +140,15 @@ func (h clusterHost) ready() bool {
 	return h.Node != nil && h.Node.Ready && h.report().UpToDate
 }
 
-// steps counts the steps by their state. A step whose check failed is neither missing nor up to date.
+// steps names the steps that are not up to date, or counts those that are.
 func (h clusterHost) steps() string {
 	report := h.report()
-	var missing, unknown []string
-	for _, one := range report.Steps {
-		switch {
-		case one.Error != "":
-			unknown = append(unknown, one.Step)
-		case !one.UpToDate:
-			missing = append(missing, one.Step)
-		}
-	}
+	steps := report.ByState()
 	var texts []string
-	if len(missing) > 0 {
-		texts = append(texts, "missing: "+strings.Join(missing, ", "))
-	}
-	if len(unknown) > 0 {
-		texts = append(texts, "unknown: "+strings.Join(unknown, ", "))
+	for _, state := range []string{"missing", "unknown"} {
+		if names := steps[state]; len(names) > 0 {
+			texts = append(texts, state+": "+strings.Join(names, ", "))
+		}
 	}
 	switch {
 	case len(texts) > 0:

@@ -45,24 +45,31 @@ func (s Status) printSummary(w io.Writer) {
 }
 
 func (s Status) countSteps() string {
-	steps := map[string]int{} // by state
-	for _, one := range s.Steps {
-		switch {
-		case one.Error != "":
-			steps["unknown"]++
-		case one.UpToDate:
-			steps["up to date"]++
-		default:
-			steps["missing"]++
-		}
-	}
-	text := fmt.Sprintf("%d up to date", steps["up to date"])
+	steps := s.ByState()
+	text := fmt.Sprintf("%d up to date", len(steps["up to date"]))
 	for _, state := range []string{"missing", "unknown"} {
-		if steps[state] > 0 {
-			text += fmt.Sprintf(", %d %s", steps[state], state)
+		if n := len(steps[state]); n > 0 {
+			text += fmt.Sprintf(", %d %s", n, state)
 		}
 	}
 	return text
+}
+
+// ByState returns the names of the steps by "up to date", "missing" and "unknown". A step
+// whose check failed is neither missing nor up to date.
+func (s Status) ByState() map[string][]string {
+	all := map[string][]string{}
+	for _, one := range s.Steps {
+		state := "missing"
+		switch {
+		case one.Error != "":
+			state = "unknown"
+		case one.UpToDate:
+			state = "up to date"
+		}
+		all[state] = append(all[state], one.Step)
+	}
+	return all
 }
 
 // count returns how many of all are good, "" if there are none.
