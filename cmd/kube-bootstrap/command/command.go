@@ -21,7 +21,11 @@ import (
 // errors, and the help lists the flags in groups, in lines of width columns.
 func Prepare(root *cobra.Command, width func() int) {
 	root.SetFlagErrorFunc(flagError)
-	groupFlags(root, width)
+	cobra.AddTemplateFunc("grouped", func(all *pflag.FlagSet) string { return grouped(all, width()) })
+	root.SetUsageTemplate(strings.NewReplacer(
+		"Flags:\n{{.LocalFlags.FlagUsages | trim", "{{grouped .LocalFlags | trim",
+		"Global Flags:\n{{.InheritedFlags.FlagUsages | trim", "Global flags:\n{{.InheritedFlags.FlagUsagesWrapped 80 | trim",
+	).Replace(root.UsageTemplate()))
 	for _, c := range root.Commands() { // cobra checks the argument of root, which is a command
 		Each(c, mindArguments)
 	}
@@ -99,15 +103,6 @@ func CompleteWith(ctx context.Context, path string, env, args []string) ([]cobra
 		return nil, cobra.ShellCompDirectiveError
 	}
 	return strings.FieldsFunc(offered, func(r rune) bool { return r == '\n' }), cobra.ShellCompDirective(number)
-}
-
-// groupFlags makes the help list the flags in groups, in lines of width columns.
-func groupFlags(root *cobra.Command, width func() int) {
-	cobra.AddTemplateFunc("grouped", func(all *pflag.FlagSet) string { return grouped(all, width()) })
-	template := root.UsageTemplate()
-	template = strings.Replace(template, "Flags:\n{{.LocalFlags.FlagUsages | trim", "{{grouped .LocalFlags | trim", 1)
-	template = strings.Replace(template, "Global Flags:\n{{.InheritedFlags.FlagUsages | trim", "Global flags:\n{{.InheritedFlags.FlagUsagesWrapped 80 | trim", 1)
-	root.SetUsageTemplate(template)
 }
 
 // grouped returns the flags that are no settings, and the flags of each group, below a title.
