@@ -68,16 +68,9 @@ func (o stdout) Write(p []byte) (int, error) {
 
 // Width is the width of the terminal that help is printed on, within what can be read well.
 func (con *Console) Width() int {
-	const narrow, wide = 80, 120
-	out, ok := con.Out.(stdout)
-	if !ok {
-		return narrow
-	}
-	width, _, err := term.GetSize(int(out.file.Fd()))
-	if err != nil || width == 0 {
-		return narrow
-	}
-	return min(max(width, 40), wide)
+	out, _ := con.Out.(stdout)
+	width, _ := progress.SizeOf(out.file)()
+	return min(max(width, 40), 120)
 }
 
 // Replaces reports whether Out is a terminal on which text can be replaced.
@@ -227,8 +220,7 @@ func AddYes(c *cobra.Command, removes bool) *bool {
 
 // asks reports whether somebody can be asked: in CI nobody answers, even on a terminal.
 func asks(in, out *os.File, env func(string) string) bool {
-	ci := env("CI")
-	return term.IsTerminal(int(in.Fd())) && term.IsTerminal(int(out.Fd())) && (ci == "" || ci == "false")
+	return term.IsTerminal(int(in.Fd())) && term.IsTerminal(int(out.Fd())) && !progress.InCI(env)
 }
 
 // Confirm has the user confirm all losses, by --yes or by an answer on the terminal.

@@ -24,7 +24,7 @@ var Modes = []string{"auto", "bars", "plain", "json", "none"}
 func New(mode string, verbose bool, out io.Writer) Reporter {
 	switch {
 	case mode == "bars":
-		return newBars(out, sizeOf(out), verbose)
+		return newBars(out, SizeOf(out), verbose)
 	case mode == "json":
 		return jsonLines{json.NewEncoder(out)}
 	case mode == "none":

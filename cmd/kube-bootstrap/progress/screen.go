@@ -54,12 +54,14 @@ func Redraws(file *os.File, env func(string) string) bool {
 	if err != nil || width == 0 || height == 0 {
 		return false
 	}
-	ci := env("CI")
-	return env("TERM") != "dumb" && (ci == "" || ci == "false")
+	return env("TERM") != "dumb" && !InCI(env)
 }
 
-// sizeOf returns a function that returns the current size of the terminal.
-func sizeOf(out io.Writer) func() (width, height int) {
+// InCI reports whether the program runs in a CI job.
+func InCI(env func(string) string) bool { return env("CI") != "" && env("CI") != "false" }
+
+// SizeOf returns a function that returns the current size of the terminal.
+func SizeOf(out io.Writer) func() (width, height int) {
 	return func() (int, int) {
 		if file, ok := out.(*os.File); ok {
 			if width, height, err := term.GetSize(int(file.Fd())); err == nil && width > 0 && height > 0 {

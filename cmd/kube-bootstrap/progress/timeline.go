@@ -111,13 +111,8 @@ func (t *timeline) hosts() (all []string) {
 }
 
 // of returns the steps of a host in the order in which they began.
-func (t *timeline) of(host string) (all []*span) {
-	for _, s := range t.steps {
-		if s.host == host {
-			all = append(all, s)
-		}
-	}
-	return all
+func (t *timeline) of(host string) []*span {
+	return slices.DeleteFunc(slices.Clone(t.steps), func(s *span) bool { return s.host != host })
 }
 
 // traceEvent is an event of the Trace Event Format. Times are in microseconds.
