@@ -12,6 +12,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
 // alone keeps other runs out of an existing cluster.
@@ -51,11 +52,7 @@ func removeImages(ctx context.Context, s *session.Session) error {
 		return err
 	}
 	images, err := s.Engine.Images().Named(ctx, testhost.Images+":*")
-	errs := []error{err}
-	for _, image := range images {
-		errs = append(errs, s.Engine.Images().Remove(ctx, image))
-	}
-	return errors.Join(errs...)
+	return errors.Join(err, host.Each(images, func(image string) error { return s.Engine.Images().Remove(ctx, image) }))
 }
 
 // replaceHosts removes all hosts, and records that next is created after them.

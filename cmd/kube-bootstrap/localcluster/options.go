@@ -1,7 +1,6 @@
 package localcluster
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -18,6 +17,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/addresses"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/localregistry"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -114,17 +114,16 @@ func manifestsOf(cfg *config.Config) (all []cluster.Manifest) {
 
 // checkManifests reads each before there is a host.
 func checkManifests(all []cluster.Manifest) error {
-	var errs []error
-	for _, m := range all {
+	return host.Each(all, func(m cluster.Manifest) error {
 		text, err := os.ReadFile(m.Path)
 		if err == nil {
 			err = addon.CheckManifest(text)
 		}
 		if err != nil {
-			errs = append(errs, &step.Problem{Name: "manifest", Text: fmt.Sprintf("manifest %s: %v", m.Path, err), Remedy: "give the path of a manifest"})
+			return &step.Problem{Name: "manifest", Text: fmt.Sprintf("manifest %s: %v", m.Path, err), Remedy: "give the path of a manifest"}
 		}
-	}
-	return errors.Join(errs...)
+		return nil
+	})
 }
 
 // withBalancedAddresses gives metallb the end of the nodes' network, unless the user gave addresses.

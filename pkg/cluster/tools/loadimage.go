@@ -78,15 +78,13 @@ func sourceOf(s *session.Session, name string, state topology.State) (imageSourc
 
 // lacks returns the images that the source does not have.
 func (s imageSource) lacks(ctx context.Context, images []string) error {
-	var errs []error
-	for _, image := range images {
+	return host.Each(images, func(image string) error {
 		has, err := s.has(ctx, image)
 		if err == nil && !has {
 			err = &step.Problem{Name: "image-missing", Text: s.name + " has no image " + image, Remedy: "pull or build it first (`docker pull " + image + "`)"}
 		}
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
+		return err
+	})
 }
 
 // copyTo reads the images once and loads them into all nodes. If a node fails,
