@@ -100,18 +100,14 @@ func imagesOn(ctx context.Context, node driver.Node) (map[string]v1.Hash, error)
 
 // digest returns the step that determines which manifests the control plane serves.
 func (s *run) digest() step.Step {
-	return step.Step{
-		Name: "look up the images of the tests on " + s.master.Name, Waits: true,
-		Check: func(context.Context) (step.Diff, error) { return step.Diff{"read the digests"}, nil },
-		Apply: func(ctx context.Context) error {
-			has, err := imagesOn(ctx, s.onMaster())
-			s.digests = map[string]v1.Hash{}
-			for _, img := range s.Images {
-				s.digests[img.Ref] = has[img.Ref]
-			}
-			return err
-		},
-	}
+	return step.Always("look up the images of the tests on "+s.master.Name, func(ctx context.Context) error {
+		has, err := imagesOn(ctx, s.onMaster())
+		s.digests = map[string]v1.Hash{}
+		for _, img := range s.Images {
+			s.digests[img.Ref] = has[img.Ref]
+		}
+		return err
+	})
 }
 
 func (s *run) mirror() string { return net.JoinHostPort(s.master.Addr.String(), mirrorPort) }
@@ -202,14 +198,12 @@ func (s *run) leave(ctx context.Context) error {
 	defer cancel()
 	stage := []step.Step{s.tidy("end the tests and remove what they left")}
 	for _, n := range s.nodes {
-		stage = append(stage, s.removeMirror(n.Name), s.accept(n.Name))
+		node := s.session.Node(n.Name)
+		stage = append(stage,
+			undo("let "+n.Name+" pull from where it did", node, mirrorsScript, removeMirrorScript),
+			undo("accept packets to unknown Services on "+n.Name, node, rejectedScript, acceptScript))
 	}
 	return s.session.Run(ctx, step.Plan{stage})
-}
-
-// removeMirror returns the step that undoes mirrorFor.
-func (s *run) removeMirror(name string) step.Step {
-	return undo("let "+name+" pull from where it did", s.session.Node(name), mirrorsScript, removeMirrorScript)
 }
 
 // Some tests expect that nobody answers on a Service port that was removed.
@@ -242,9 +236,4 @@ func (s *run) reject(name string) step.Step {
 		}
 		return s.session.Node(name).Run(ctx, driver.Script(rejectScript, network)...)
 	})
-}
-
-// accept returns the step that undoes reject.
-func (s *run) accept(name string) step.Step {
-	return undo("accept packets to unknown Services on "+name, s.session.Node(name), rejectedScript, acceptScript)
 }
