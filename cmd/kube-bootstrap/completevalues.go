@@ -24,7 +24,7 @@ var fileFlags = map[string][]string{
 }
 
 // completeValues makes completion offer values, where the shell would offer files for all.
-func completeValues(c *cobra.Command, env func(string) string) {
+func completeValues(c *cobra.Command, values map[string]cobra.CompletionFunc) {
 	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		if _, known := c.GetFlagCompletionFunc(f.Name); known || f.NoOptDefVal != "" {
 			return
@@ -36,7 +36,11 @@ func completeValues(c *cobra.Command, env func(string) string) {
 		case file:
 			_ = c.MarkFlagFilename(f.Name, extensions...)
 		default:
-			_ = c.RegisterFlagCompletionFunc(f.Name, values(f.Name, env))
+			complete := values[f.Name]
+			if complete == nil {
+				complete = cobra.NoFileCompletions
+			}
+			_ = c.RegisterFlagCompletionFunc(f.Name, complete)
 		}
 	})
 	takesFile := strings.HasSuffix(c.Use, " FILE") || strings.HasSuffix(c.Use, " DIR")
@@ -45,26 +49,18 @@ func completeValues(c *cobra.Command, env func(string) string) {
 	}
 }
 
-// values returns what completes the values of a flag that takes no file.
-func values(flag string, env func(string) string) cobra.CompletionFunc {
+// flagValues returns what completes the values of flags that take no file.
+func flagValues(env func(string) string) map[string]cobra.CompletionFunc {
 	const only, orFile = cobra.ShellCompDirectiveNoFileComp, cobra.ShellCompDirectiveDefault
-	switch flag {
-	case "name":
-		return localcluster.CompleteNames(env)
-	case "progress":
-		return cobra.FixedCompletions(progress.Modes, only)
-	case "kubernetes-version":
-		return cobra.FixedCompletions(versionNames(), only)
-	case "cni-plugin":
-		return cobra.FixedCompletions(config.CNIPlugins, orFile)
-	case "addons":
-		return cobra.FixedCompletions(append(config.AddonNames(), config.NoAddons), orFile)
-	case "restart-policy":
-		return cobra.FixedCompletions([]string{"no", "on-failure", "always", "unless-stopped"}, only)
-	case "ignore-preflight":
-		return cobra.FixedCompletions(preflight.ProblemNames(), only)
+	return map[string]cobra.CompletionFunc{
+		"name":               localcluster.CompleteNames(env),
+		"progress":           cobra.FixedCompletions(progress.Modes, only),
+		"kubernetes-version": cobra.FixedCompletions(versionNames(), only),
+		"cni-plugin":         cobra.FixedCompletions(config.CNIPlugins, orFile),
+		"addons":             cobra.FixedCompletions(append(config.AddonNames(), config.NoAddons), orFile),
+		"restart-policy":     cobra.FixedCompletions([]string{"no", "on-failure", "always", "unless-stopped"}, only),
+		"ignore-preflight":   cobra.FixedCompletions(preflight.ProblemNames(), only),
 	}
-	return cobra.NoFileCompletions
 }
 
 // versionNames returns the newest patch of each supported minor version.

@@ -82,7 +82,8 @@ network across hosts, and every change of a host can be reverted.`,
 	root.SetVersionTemplate("{{.Version}}\n")
 	addCommands(root, con)
 	command.Prepare(root, con.Width)
-	command.Each(root, func(c *cobra.Command) { completeValues(c, con.Env) })
+	values := flagValues(con.Env)
+	command.Each(root, func(c *cobra.Command) { completeValues(c, values) })
 	return root
 }
 
