@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"syscall"
 
 	"github.com/go-logr/logr"
@@ -73,7 +75,7 @@ network across hosts, and every change of a host can be reverted.`,
 	}
 	root.SetOut(con.Out)
 	root.SetErr(con.Err)
-	con.Version = programVersion()
+	con.Version = thisVersion().Version
 	con.AddProgress(root.PersistentFlags())
 	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error {
 		warnOfVariables(con, environ, c)
@@ -92,7 +94,7 @@ func addCommands(root *cobra.Command, con *console.Console) {
 	addGroup(root, "host", "On the host itself, as root:", thishost.Commands(con)...)
 	addGroup(root, "images", "Images without a network:", bundles.Commands(con, thishost.Bootstrap(con))...)
 	addGroup(root, "cluster", "Many nodes at once:", localcluster.Commands(con)...)
-	addGroup(root, "other", "Other:", append(manual.Commands(con.Out, fresh, programVersion()), settings.Command(con.Out, con.Env), versionCommand(con.Out))...)
+	addGroup(root, "other", "Other:", append(manual.Commands(con.Out, fresh, con.Version), settings.Command(con.Out, con.Env), versionCommand(con.Out))...)
 	root.SetHelpCommandGroupID("other")
 	root.SetCompletionCommandGroupID("other")
 }
@@ -109,16 +111,6 @@ func addGroup(root *cobra.Command, id, title string, commands ...*cobra.Command)
 // version is set by the linker. A program built by "go install" takes its
 // version from the module information.
 var version = ""
-
-func programVersion() string {
-	if version != "" {
-		return version
-	}
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
-		return info.Main.Version
-	}
-	return "devel"
-}
 
 type versionInfo struct {
 	Version    string `json:"version"`
@@ -144,16 +136,18 @@ func versionCommand(out io.Writer) *cobra.Command {
 
 func thisVersion() versionInfo {
 	v := versionInfo{
-		Version: programVersion(), Go: runtime.Version(),
+		Version: version, Go: runtime.Version(),
 		Platform: runtime.GOOS + "/" + runtime.GOARCH, Kubernetes: config.Default().KubernetesVersion,
 	}
 	if info, ok := debug.ReadBuildInfo(); ok {
+		v.Version = cmp.Or(v.Version, strings.Trim(info.Main.Version, "()")) // "(devel)" in a checkout
 		for _, s := range info.Settings {
 			if s.Key == "vcs.revision" {
 				v.Commit = s.Value
 			}
 		}
 	}
+	v.Version = cmp.Or(v.Version, "devel")
 	return v
 }
 
