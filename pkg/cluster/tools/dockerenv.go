@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -166,27 +167,22 @@ func (p dockerTLS) reachable(ctx context.Context) error {
 	}
 }
 
-// answers completes a TLS handshake with the port.
+// answers gets an answer of Docker from the port.
 func (p dockerTLS) answers(ctx context.Context, client *tls.Config) error {
 	ctx, cancel := step.Checking(ctx)
 	defer cancel()
 	client = client.Clone()
 	client.ServerName = p.node.Name
-	conn, err := (&tls.Dialer{Config: client}).DialContext(ctx, "tcp", p.address())
+	// In TLS 1.3, a server rejects the client's certificate only after the handshake.
+	ping, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+p.address()+"/_ping", nil)
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
-	// In TLS 1.3, a server rejects the client's certificate only after the handshake.
-	end, _ := ctx.Deadline()
-	if err := conn.SetDeadline(end); err != nil {
+	response, err := (&http.Transport{TLSClientConfig: client, DisableKeepAlives: true}).RoundTrip(ping)
+	if err != nil {
 		return err
 	}
-	if _, err := conn.Write([]byte("GET /_ping HTTP/1.0\r\n\r\n")); err != nil {
-		return err
-	}
-	_, err = conn.Read(make([]byte, 1))
-	return err
+	return response.Body.Close()
 }
 
 // dockerCerts are the certificates of the TLS ports of a cluster's nodes, in a
