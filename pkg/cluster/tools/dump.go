@@ -13,7 +13,6 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/dump"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -44,18 +43,14 @@ func dumpStep(s *session.Session, n topology.NodeState, dir string, objects bool
 		if err := os.WriteFile(filepath.Join(dir, "console.log"), log, 0o600); err != nil || !n.Running() {
 			return err
 		}
-		failed, err := dump.Collect(ctx, dumped(s.Node(n.Name), objects), dir)
+		run := func(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+			return s.Node(n.Name).Exec(ctx, host.Command{Args: args, Stdout: stdout, Stderr: stderr})
+		}
+		failed, err := dump.Collect(ctx, dump.Host{Exec: run, Program: remote.BinaryPath, Workloads: true, Objects: objects}, dir)
 		if len(failed) > 0 {
 			text := n.Name + ": not or not wholly collected: " + strings.Join(failed, ", ") + "; see " + filepath.Join(dir, dump.ErrorsFile)
 			s.Emit(session.Event{Event: step.Event{At: time.Now(), Step: name, Kind: step.Note, Message: text}})
 		}
 		return err
 	})
-}
-
-func dumped(node driver.Node, objects bool) dump.Host {
-	run := func(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-		return node.Exec(ctx, host.Command{Args: args, Stdout: stdout, Stderr: stderr})
-	}
-	return dump.Host{Exec: run, Program: remote.BinaryPath, Workloads: true, Objects: objects}
 }
