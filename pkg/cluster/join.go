@@ -133,14 +133,7 @@ func (j *joining) step(n topology.Node) step.Step {
 // node. It runs every time, because only kube-bootstrap on the node can compare
 // the node with its settings.
 func roleStep(n topology.Node, run func(context.Context, topology.Node) error) step.Step {
-	return step.Step{
-		Name:  "run " + string(n.Role) + " on " + n.Name,
-		Waits: true,
-		Check: func(context.Context) (step.Diff, error) {
-			return step.Diff{"run kube-bootstrap " + string(n.Role) + " on " + n.Name}, nil
-		},
-		Apply: func(ctx context.Context) error { return run(ctx, n) },
-	}
+	return step.Always("run "+string(n.Role)+" on "+n.Name, func(ctx context.Context) error { return run(ctx, n) })
 }
 
 func (j *joining) firstMaster(ctx context.Context, n topology.Node) error {
