@@ -34,31 +34,27 @@ func engineRemedy(address, text string) string {
 	return "start Docker there (`systemctl start docker`), or name another engine with --docker-host or --docker-context"
 }
 
-// NoNodes returns the problem that the cluster has no nodes.
+// NoNodes returns the problem that the cluster has no nodes, which a killed run may have
+// been creating or removing.
 func (s *Session) NoNodes(ctx context.Context) error {
 	if err := s.MustExist(ctx); err != nil {
 		return err
 	}
-	if err := s.interrupted(ctx); err != nil {
+	r, err := s.Record(ctx)
+	switch {
+	case err != nil:
 		return err
+	case r == nil || r.Phase == "":
+		return s.HostsGone()
 	}
-	return s.HostsGone()
+	return &step.Problem{Name: "cluster-unfinished", Text: "a run that removed the hosts of cluster " + s.Name + " to create it again was interrupted",
+		Remedy: "run `kube-bootstrap cluster up --name " + s.Name + "` to finish, or `kube-bootstrap cluster clean --name " + s.Name + "`"}
 }
 
 // HostsGone returns the problem that only the settings and snapshots of the cluster exist.
 func (s *Session) HostsGone() error {
 	return &step.Problem{Name: "cluster-hosts", Text: "the hosts of cluster " + s.Name + " are gone; its settings and snapshots are not",
 		Remedy: "restore one of `kube-bootstrap cluster snapshot list --name " + s.Name + "`, or add --recreate to create new hosts"}
-}
-
-// interrupted returns the problem that a killed run was creating or removing the cluster; or nil.
-func (s *Session) interrupted(ctx context.Context) error {
-	r, err := s.Record(ctx)
-	if err != nil || r == nil || r.Phase == "" {
-		return err
-	}
-	return &step.Problem{Name: "cluster-unfinished", Text: "a run that removed the hosts of cluster " + s.Name + " to create it again was interrupted",
-		Remedy: "run `kube-bootstrap cluster up --name " + s.Name + "` to finish, or `kube-bootstrap cluster clean --name " + s.Name + "`"}
 }
 
 // RunningMaster observes the nodes and returns State.RunningMaster, or a problem.
