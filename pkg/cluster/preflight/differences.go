@@ -94,18 +94,15 @@ func unlike(want topology.Spec, variant string, is topology.NodeState) (all []st
 
 func words(all []string) string { return cmp.Or(strings.Join(all, ","), "none") }
 
-func cpus(nano int64) string {
-	if nano == 0 {
-		return "unlimited"
-	}
-	return resource.NewScaledQuantity(nano, resource.Nano).String()
-}
+func cpus(nano int64) string { return limit(resource.NewScaledQuantity(nano, resource.Nano)) }
 
-func size(bytes int64) string {
-	if bytes == 0 {
+func size(bytes int64) string { return limit(resource.NewQuantity(bytes, resource.BinarySI)) }
+
+func limit(q *resource.Quantity) string {
+	if q.IsZero() {
 		return "unlimited"
 	}
-	return resource.NewQuantity(bytes, resource.BinarySI).String()
+	return q.String()
 }
 
 // Differs returns the problem that the existing cluster has other settings; nil if it has not.

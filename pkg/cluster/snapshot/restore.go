@@ -51,7 +51,10 @@ func (r restoring) plan() step.Plan {
 		{
 			testhost.Network(r.Session, r.Subnet), r.Share(),
 			step.Always("remember the settings", func(ctx context.Context) error { return r.Session.WriteRecord(ctx, r.contents.Settings) }),
-			step.Always("inspect the host of the engine", r.readFacts),
+			step.Always("inspect the host of the engine", func(ctx context.Context) (err error) {
+				*r.Facts, err = r.Session.Cluster().EngineHost(ctx, rootOf(hosts[0], name))
+				return err
+			}),
 		},
 		copies,
 		{step.Always("end to restore snapshot "+name, func(ctx context.Context) error {
@@ -65,11 +68,6 @@ func (r restoring) begin(ctx context.Context) error {
 		return err
 	}
 	return r.Session.WriteRecord(ctx, nil) // it may be the record of a removal, which the next run would continue instead
-}
-
-func (r restoring) readFacts(ctx context.Context) (err error) {
-	*r.Facts, err = r.Session.Cluster().EngineHost(ctx, rootOf(r.contents.Machines[0].Name, r.contents.Snapshot.Name))
-	return err
 }
 
 // copyBack returns the step that creates and starts a host from its part of the snapshot.
