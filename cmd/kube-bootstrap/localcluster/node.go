@@ -1,6 +1,7 @@
 package localcluster
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -115,7 +116,7 @@ type nodeVerb struct {
 
 func oneNodeVerb(con *console.Console, c *cobra.Command, v nodeVerb) *cobra.Command {
 	c.Args = oneNodeArg
-	c.Flags().String("name", "", "the node, as for node add")
+	named := c.Flags().String("name", "", "the node, as for node add")
 	_ = c.Flags().MarkHidden("name")
 	c.ValidArgsFunction = command.FirstArg(nodeListing.complete(con.Env))
 	o := addClusterFlags(con.Env, c)
@@ -127,7 +128,7 @@ func oneNodeVerb(con *console.Console, c *cobra.Command, v nodeVerb) *cobra.Comm
 	}
 	yes := console.AddYes(c, v.losses != nil)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		name, drain := nodeArg(c, args), node.Drain{Limit: *limit, LoseBare: *lose}
+		name, drain := cmp.Or(strings.Join(args, ""), *named), node.Drain{Limit: *limit, LoseBare: *lose}
 		if err := con.Confirm(c.Context(), *yes, func(ctx context.Context) ([]string, error) {
 			return v.losses(ctx, *o, name, *forced, drain)
 		}); err != nil {
@@ -146,13 +147,6 @@ func oneNodeArg(c *cobra.Command, args []string) error {
 		return cobra.NoArgs(c, args)
 	}
 	return cobra.ExactArgs(1)(c, args)
-}
-
-func nodeArg(c *cobra.Command, args []string) string {
-	if len(args) == 1 {
-		return args[0]
-	}
-	return c.Flags().Lookup("name").Value.String()
 }
 
 func nodeRemove(con *console.Console) *cobra.Command {

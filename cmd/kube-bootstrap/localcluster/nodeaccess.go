@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 
@@ -42,8 +41,7 @@ The exit code is the command's.`,
 			command = []string{"/bin/bash", "-l"}
 		}
 		err := onNode(c.Context(), con, *o, args[0], command)
-		var code docker.ExitCode
-		if errors.As(err, &code) {
+		if code, ok := errors.AsType[docker.ExitCode](err); ok {
 			return exit.Status(int(code))
 		}
 		return exit.Firm(err)
@@ -166,13 +164,14 @@ func shellName(env func(string) string, given string) (string, error) {
 
 func (v dockerVariables) in(shell, command string) string {
 	words := shells[shell]
-	var lines []string
+	var b strings.Builder
 	for _, one := range v {
 		if one.value == "" {
-			lines = append(lines, fmt.Sprintf(words.unset, one.name))
+			fmt.Fprintf(&b, words.unset+"\n", one.name)
 		} else {
-			lines = append(lines, fmt.Sprintf(words.set, one.name, one.value))
+			fmt.Fprintf(&b, words.set+"\n", one.name, one.value)
 		}
 	}
-	return strings.Join(slices.Concat(lines, []string{fmt.Sprintf(words.take, command)}), "\n") + "\n"
+	fmt.Fprintf(&b, words.take+"\n", command)
+	return b.String()
 }

@@ -65,9 +65,8 @@ func throughRegistry(cfg config.Config, origins config.Origins, subnet netip.Pre
 func nodesOf(cfg config.Config) topology.Request {
 	r := topology.Request{Masters: cfg.Masters, Workers: cfg.Workers, HostImage: cfg.HostImage}
 	for _, n := range cfg.Nodes {
-		spec := nodeSpec(n)
 		for i := range n.Count {
-			one := spec
+			one := nodeSpec(n)
 			if n.Name != "" && n.Count > 1 {
 				one.Name = fmt.Sprintf("%s-%d", n.Name, i+1)
 			}
