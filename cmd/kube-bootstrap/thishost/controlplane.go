@@ -125,13 +125,10 @@ func hostKubectl(ctx context.Context, variable func(string) string) (path string
 		return "", nil, err
 	}
 	kubeconfig := variable("KUBECONFIG")
-	if kubeconfig == "" {
-		kubeconfig = adminKubeconfig
-		if !(host.Files{}).Exists(kubeconfig) {
-			return "", nil, &step.Problem{
-				Name: "role", Text: "this host is not a control plane, and KUBECONFIG is not set",
-				Remedy: "run it on a control plane, or `kube-bootstrap cluster kubectl` for a cluster of containers", Firm: true,
-			}
+	if kubeconfig == "" && !(host.Files{}).Exists(adminKubeconfig) {
+		return "", nil, &step.Problem{
+			Name: "role", Text: "this host is not a control plane, and KUBECONFIG is not set",
+			Remedy: "run it on a control plane, or `kube-bootstrap cluster kubectl` for a cluster of containers", Firm: true,
 		}
 	}
 	path, running, err := parts.RunningKubelet().Kubectl(ctx)
@@ -144,7 +141,7 @@ func hostKubectl(ctx context.Context, variable func(string) string) (path string
 			Remedy: "run `kube-bootstrap status`", Firm: true,
 		}
 	}
-	return path, []string{"KUBECONFIG=" + kubeconfig, "KUBECACHEDIR=" + cmp.Or(variable("KUBECACHEDIR"), kubectlCache)}, nil
+	return path, []string{"KUBECONFIG=" + cmp.Or(kubeconfig, adminKubeconfig), "KUBECACHEDIR=" + cmp.Or(variable("KUBECACHEDIR"), kubectlCache)}, nil
 }
 
 // kubectlCache is removed by turndown, unlike kubectl's default, ~/.kube/cache.
