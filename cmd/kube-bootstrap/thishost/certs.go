@@ -20,7 +20,6 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/renewal"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/rotation"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -52,10 +51,7 @@ var certificateColumns = []output.Column[pki.Listed]{
 }
 
 func certificatesHere(context.Context) ([]pki.Listed, error) {
-	if err := asRoot(); err != nil {
-		return nil, err
-	}
-	saved, err := local.ReadSaved(host.Files{})
+	saved, err := savedSettings()
 	if err != nil {
 		return nil, err
 	}

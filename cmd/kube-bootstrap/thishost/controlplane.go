@@ -43,10 +43,7 @@ works. On a host that still works, run "kube-bootstrap turndown" instead.`,
 }
 
 func openControlPlane() (*local.Host, error) {
-	if err := asRoot(); err != nil {
-		return nil, err
-	}
-	saved, err := local.ReadSaved(host.Files{})
+	saved, err := savedSettings()
 	if err = errors.Join(err, saved.Lost); err != nil {
 		return nil, err
 	}

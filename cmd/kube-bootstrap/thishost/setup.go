@@ -109,10 +109,7 @@ func addDryRun(c *cobra.Command, usage string) (*bool, *output.Format) {
 // openHost takes the lock and looks at this machine, in the order in which a user can
 // put things right.
 func openHost(ctx context.Context, cfg config.Config, given config.Origins, role string) (*local.Host, func(), error) {
-	if err := asRoot(); err != nil {
-		return nil, nil, err
-	}
-	saved, err := local.ReadSaved(host.Files{})
+	saved, err := savedSettings()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -131,6 +128,14 @@ func openHost(ctx context.Context, cfg config.Config, given config.Origins, role
 		return nil, nil, err
 	}
 	return h, release, nil
+}
+
+// savedSettings returns the role and the settings of this host, which only root may read.
+func savedSettings() (local.Saved, error) {
+	if err := asRoot(); err != nil {
+		return local.Saved{}, err
+	}
+	return local.ReadSaved(host.Files{})
 }
 
 func asRoot() error {

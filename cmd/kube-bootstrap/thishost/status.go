@@ -96,10 +96,13 @@ within 30 days. With --watch it is that of the last status.`,
 	format := output.AddFlag(c)
 	watch := c.Flags().BoolP("watch", "w", false, "look every 5 seconds and print the status whenever it changes, until Ctrl-C")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if err := asRoot(); err != nil {
-			return err
+		var status Status
+		var err error
+		if *watch {
+			status, err = statusWatch{look: lookAtHost, pause: 5 * time.Second, format: *format, out: con.Out, terminal: con.Replaces()}.run(c.Context())
+		} else if status, err = lookAtHost(c.Context()); err == nil {
+			err = format.Print(con.Out, "HostStatus", status, status.print)
 		}
-		status, err := printStatus(c.Context(), con, *format, *watch)
 		if err == nil && !status.UpToDate {
 			return exit.ErrNotUpToDate
 		}
@@ -108,20 +111,9 @@ within 30 days. With --watch it is that of the last status.`,
 	return c
 }
 
-func printStatus(ctx context.Context, con *console.Console, format output.Format, watch bool) (Status, error) {
-	if watch {
-		return statusWatch{look: lookAtHost, pause: 5 * time.Second, format: format, out: con.Out, terminal: con.Replaces()}.run(ctx)
-	}
-	status, err := lookAtHost(ctx)
-	if err != nil {
-		return status, err
-	}
-	return status, format.Print(con.Out, "HostStatus", status, status.print)
-}
-
 func lookAtHost(ctx context.Context) (Status, error) {
 	status := Status{Steps: []stepStatus{}}
-	saved, err := local.ReadSaved(host.Files{})
+	saved, err := savedSettings()
 	if err != nil || saved.Role == "" {
 		return status, err
 	}
