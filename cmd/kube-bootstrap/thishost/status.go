@@ -184,8 +184,8 @@ func (s Status) print(w io.Writer) {
 		fmt.Fprintln(w, "this host has the images of a cluster and is no part of one yet")
 	} else {
 		fmt.Fprintf(w, "this host is a %s\n", s.Role)
+		s.printSummary(w)
 	}
-	s.printSummary(w)
 	s.printExpiry(w)
 	for _, problem := range []string{s.NetworkPolicy, s.NodesExpired} {
 		if problem != "" {

@@ -31,9 +31,6 @@ func identityOf(h *local.Host) hostIdentity {
 }
 
 func (s Status) printSummary(w io.Writer) {
-	if s.Role == local.Loaded {
-		return
-	}
 	output.Fields(w, [][2]string{
 		{"host", s.Host.Name + ", " + s.Host.Address},
 		{"Kubernetes", s.Host.Kubernetes},
