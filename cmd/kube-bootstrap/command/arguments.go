@@ -117,7 +117,7 @@ func unknownCommand(c *cobra.Command, name string) error {
 		meant = c.SuggestionsFor(name)
 	}
 	if len(meant) > 0 {
-		text += ", did you mean " + eitherOf(meant) + "?"
+		text += ", did you mean " + exit.EitherOf(meant) + "?"
 	}
 	return errors.New(text + "; `" + c.CommandPath() + " --help` lists them")
 }
@@ -142,13 +142,6 @@ func calledElsewhere(c *cobra.Command, name string) []string {
 		return all
 	}
 	return below
-}
-
-func eitherOf(all []string) string {
-	if len(all) < 2 {
-		return strings.Join(all, "")
-	}
-	return strings.Join(all[:len(all)-1], ", ") + " or " + all[len(all)-1]
 }
 
 // argError replaces cobra's error about an unknown command, which wraps none and has several lines.

@@ -112,8 +112,7 @@ func (con *Console) CheckProgress() error {
 	case slices.Contains(progress.Modes, con.mode):
 		return nil
 	}
-	last := len(progress.Modes) - 1
-	return exit.Usage(fmt.Errorf("--progress %q: must be %s or %s", con.mode, strings.Join(progress.Modes[:last], ", "), progress.Modes[last]))
+	return exit.Usage(fmt.Errorf("--progress %q: must be %s", con.mode, exit.EitherOf(progress.Modes)))
 }
 
 // Mode returns how progress is shown: bars, plain, json or none.

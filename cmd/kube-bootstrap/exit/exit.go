@@ -174,6 +174,14 @@ func names(problems []*step.Problem) string {
 	return strings.Join(all, ",")
 }
 
+// EitherOf lists what can be meant: "a, b or c".
+func EitherOf(all []string) string {
+	if len(all) < 2 {
+		return strings.Join(all, "")
+	}
+	return strings.Join(all[:len(all)-1], ", ") + " or " + all[len(all)-1]
+}
+
 // OnlyProblems drops the names of the checks from around their problems.
 func OnlyProblems(err error) error {
 	var all []error
