@@ -174,16 +174,13 @@ func (j *joining) worker(ctx context.Context, n topology.Node) error {
 // own kubelet may not change, and remember them, so that later settings can
 // remove them.
 func (j *joining) mark(ctx context.Context, n topology.Node) error {
-	args := []string{"mark", n.Name}
-	for _, arg := range n.Spec.Args {
-		if strings.HasPrefix(arg, "--node-label=") || strings.HasPrefix(arg, "--node-taint=") {
-			args = append(args, arg)
-		}
-	}
-	if len(args) == 2 {
+	marks := slices.DeleteFunc(slices.Clone(n.Spec.Args), func(arg string) bool {
+		return !strings.HasPrefix(arg, "--node-label=") && !strings.HasPrefix(arg, "--node-taint=")
+	})
+	if len(marks) == 0 {
 		return nil
 	}
-	return remote.Run(ctx, j.session, j.master.Name, args, nil)
+	return remote.Run(ctx, j.session, j.master.Name, append([]string{"mark", n.Name}, marks...), nil)
 }
 
 func (j *joining) join(ctx context.Context, n topology.Node, token joinToken, command, env []string) error {

@@ -3,6 +3,7 @@ package progress
 import (
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -27,10 +28,8 @@ func (s *screen) draw(still, moving []string) {
 	if up := s.rows(); up > 0 {
 		b.WriteString("\x1b[" + strconv.Itoa(up) + "A\r")
 	}
-	for _, lines := range [][]string{still, moving} {
-		for _, text := range lines {
-			b.WriteString(text + "\x1b[K\n")
-		}
+	for _, text := range slices.Concat(still, moving) {
+		b.WriteString(text + "\x1b[K\n")
 	}
 	b.WriteString("\x1b[J")
 	s.drawn = moving

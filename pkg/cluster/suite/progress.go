@@ -93,13 +93,8 @@ func (p *progress) left() string {
 
 // withoutTags drops the tags in brackets from the name of a test.
 func withoutTags(test string) string {
-	var words []string
-	for word := range strings.FieldsSeq(test) {
-		if !strings.HasPrefix(word, "[") && !strings.HasSuffix(word, "]") {
-			words = append(words, word)
-		}
-	}
-	return strings.Join(words, " ")
+	tag := func(word string) bool { return strings.HasPrefix(word, "[") || strings.HasSuffix(word, "]") }
+	return strings.Join(slices.DeleteFunc(strings.Fields(test), tag), " ")
 }
 
 func (p *progress) result() Result {
