@@ -75,8 +75,7 @@ func up(con *console.Console, c *cobra.Command, flags upFlags) error {
 // what it created, unless parts existed before or the user set --retain.
 func adviceAfterUp(ctx context.Context, o cluster.Options, err error) string {
 	again, first := exit.RunAgain, ""
-	var refused *remote.Refused
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*remote.Refused](err); ok {
 		again, first = "run the same command again", "put this right, then "
 		if ignorable := exit.Ignorable(refused.Problems); ignorable != "" {
 			first = "put this right, or add --ignore-preflight " + ignorable + ", then "
