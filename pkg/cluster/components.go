@@ -93,9 +93,11 @@ func (o Options) noteComponents(s *session.Session) step.Step {
 		notes, err := s.Cluster().Notes(ctx)
 		return !o.Components.equal(notes[session.ComponentsNote]), err
 	}
-	return step.When("remember the programs of the checkout", "note the versions of the programs", outdated, func(ctx context.Context) error {
+	note := func(ctx context.Context) error {
 		return s.Cluster().Note(ctx, session.ComponentsNote, o.Components.note())
-	}).If(o.Components.Bundle != "")
+	}
+	return step.When("remember the programs of the checkout", "note the versions of the programs", outdated, note).
+		If(o.Components.Bundle != "")
 }
 
 // dropOldComponents removes bundles of former components, on a node if the engine is remote.

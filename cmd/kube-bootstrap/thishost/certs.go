@@ -182,7 +182,8 @@ it again after the time that it prints to drop the old key.`,
 	}
 	now := c.Flags().Bool("now", false, "drop the old service account key now: pods get no answer from the API until the kubelet has replaced their tokens")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		given := slices.DeleteFunc(slices.Collect(maps.Keys(subjects)), func(subject string) bool { return !*subjects[subject] })
+		maps.DeleteFunc(subjects, func(_ string, given *bool) bool { return !*given })
+		given := slices.Collect(maps.Keys(subjects))
 		if len(given) != 1 {
 			return exit.Usage(errors.New("state what to replace, with one of --ca, --encryption-key and --service-account-key"))
 		}

@@ -67,7 +67,9 @@ func serveTLS(t *testing.T, certs dockerCerts, port dockerTLS) {
 	server := httptest.NewUnstartedServer(http.NotFoundHandler())
 	_ = server.Listener.Close()
 	server.Listener, server.Config.ErrorLog = listener, log.New(io.Discard, "", 0)
-	server.TLS = &tls.Config{Certificates: []tls.Certificate{own}, ClientCAs: clients, ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: tls.VersionTLS12}
+	server.TLS = &tls.Config{
+		Certificates: []tls.Certificate{own}, ClientCAs: clients, ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: tls.VersionTLS12,
+	}
 	server.StartTLS()
 	t.Cleanup(server.Close)
 }

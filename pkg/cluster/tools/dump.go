@@ -46,7 +46,8 @@ func dumpStep(s *session.Session, n topology.NodeState, dir string, objects bool
 		run := func(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 			return s.Node(n.Name).Exec(ctx, host.Command{Args: args, Stdout: stdout, Stderr: stderr})
 		}
-		failed, err := dump.Collect(ctx, dump.Host{Exec: run, Program: remote.BinaryPath, Workloads: true, Objects: objects}, dir)
+		from := dump.Host{Exec: run, Program: remote.BinaryPath, Workloads: true, Objects: objects}
+		failed, err := dump.Collect(ctx, from, dir)
 		if len(failed) > 0 {
 			text := n.Name + ": not or not wholly collected: " + strings.Join(failed, ", ") + "; see " + filepath.Join(dir, dump.ErrorsFile)
 			s.Emit(session.Event{Event: step.Event{At: time.Now(), Step: name, Kind: step.Note, Message: text}})
