@@ -94,7 +94,8 @@ func (e *execution) interrupt(ctx context.Context, done <-chan error) {
 		_ = e.docker.ExecIn(ctx, e.container, host.Command{Args: []string{"kill", "-INT", pid}})
 	}
 	select {
-	case <-done: // the interruption is the error that counts
+	case err := <-done:
+		_ = err // the interruption is the error that counts
 	case <-ctx.Done():
 	}
 }
