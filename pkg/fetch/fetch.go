@@ -11,7 +11,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -81,11 +80,11 @@ func trust(path string) (*x509.CertPool, error) {
 		pool = x509.NewCertPool()
 	}
 	data, err := os.ReadFile(path)
-	if err == nil && !pool.AppendCertsFromPEM(data) {
-		err = errors.New(path + " contains no certificate")
-	}
 	if err != nil {
 		return nil, &step.Problem{Name: "ca-file", Text: err.Error(), Remedy: "give a PEM file with certificates of authorities"}
+	}
+	if !pool.AppendCertsFromPEM(data) {
+		return nil, &step.Problem{Name: "ca-file", Text: path + " contains no certificate", Remedy: "give a PEM file with certificates of authorities"}
 	}
 	return pool, nil
 }
