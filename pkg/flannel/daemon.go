@@ -157,12 +157,9 @@ func (d Daemon) undo(ctx context.Context) error {
 	errs := []error{
 		netfilter.DeleteNftTable(ctx, "ip flannel-ipv4"),
 		netfilter.DeleteNftTable(ctx, "ip6 flannel-ipv6"),
+		netfilter.DeleteChains(ctx, func(chain string) bool { return strings.HasPrefix(chain, "FLANNEL-") }),
+		host.Each(allLinks, links.Delete),
 	}
-	if host.HasProgram("iptables") {
-		isFlannels := func(chain string) bool { return strings.HasPrefix(chain, "FLANNEL-") }
-		errs = append(errs, netfilter.DeleteChains(ctx, isFlannels))
-	}
-	errs = append(errs, host.Each(allLinks, links.Delete))
 	if lease, err := ReadLease(d.Files, d.SubnetDir); err == nil {
 		d.release(ctx, lease)
 		errs = append(errs, links.DeleteRoutesVia(lease.Network))

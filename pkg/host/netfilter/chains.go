@@ -10,8 +10,12 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
-// DeleteChains deletes the selected chains in all tables, and the rules that jump to them.
+// DeleteChains deletes the selected chains in all tables, and the rules that jump to them. A
+// host without iptables has none.
 func DeleteChains(ctx context.Context, selected func(chain string) bool) error {
+	if !host.HasProgram("iptables") {
+		return nil
+	}
 	return deleteChains(ctx, "iptables", selected)
 }
 
