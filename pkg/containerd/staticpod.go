@@ -182,14 +182,15 @@ func (p StaticPod) Watch(ctx context.Context) error {
 
 // Started returns nil if the kubelet has started a container of the pod at any time.
 func (p StaticPod) Started(ctx context.Context) error {
-	return p.Socket.withCRI(ctx, func(cri runtime.RuntimeServiceClient) error {
+	missing := errors.New("the kubelet has not started the container of " + p.Name + " yet") // also while containerd does not run
+	err := p.Socket.withCRI(ctx, func(cri runtime.RuntimeServiceClient) error {
 		all, err := p.containers(ctx, cri)
-		started := func(c *runtime.Container) bool { return c.State != runtime.ContainerState_CONTAINER_CREATED }
-		if err == nil && !slices.ContainsFunc(all, started) {
-			return errors.New("the kubelet has not started the container of " + p.Name + " yet")
+		if slices.ContainsFunc(all, func(c *runtime.Container) bool { return c.State != runtime.ContainerState_CONTAINER_CREATED }) {
+			missing = nil
 		}
 		return err
 	})
+	return cmp.Or(err, missing)
 }
 
 // lastEnd returns nil if the pod's container runs, or ended before since: then the kubelet
