@@ -62,7 +62,7 @@ does is that of the release again.`,
 			return err
 		}
 		named := slices.DeleteFunc(image.Programs(), func(name string) bool { return !*build[name] })
-		return reup(c.Context(), con, cfg, o, named, *format)
+		return reup(step.WithLimit(c.Context(), cfg.TimeoutForServices), con, cfg, o, named, *format)
 	}
 	return c
 }

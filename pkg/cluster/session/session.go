@@ -141,16 +141,6 @@ func (s *Session) Run(ctx context.Context, plan step.Plan) error {
 	return runner.Do(ctx, plan)
 }
 
-// DiffIf returns the Check of a step that is necessary under one condition.
-func DiffIf(diff string, necessary func(context.Context) (bool, error)) func(context.Context) (step.Diff, error) {
-	return func(ctx context.Context) (step.Diff, error) {
-		if necessary, err := necessary(ctx); err != nil || !necessary {
-			return nil, err
-		}
-		return step.Diff{diff}, nil
-	}
-}
-
 // Lock names the runs that exclude one another on the same cluster.
 type Lock struct {
 	kind  string

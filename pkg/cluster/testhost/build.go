@@ -21,14 +21,10 @@ import (
 // ImageStep returns the step that imports a host image from the cache or from Debian's packages.
 func ImageStep(s *session.Session, name string) step.Step {
 	image := variants[name].reference(name)
-	return step.Step{
-		Name: "make host image " + name,
-		Check: session.DiffIf("import image "+image, func(ctx context.Context) (bool, error) {
-			has, err := s.Engine.Images().Has(ctx, image)
-			return !has, err
-		}),
-		Apply: func(ctx context.Context) error { return makeImage(ctx, s, name, image) },
-	}
+	return step.When("make host image "+name, "import image "+image, func(ctx context.Context) (bool, error) {
+		has, err := s.Engine.Images().Has(ctx, image)
+		return !has, err
+	}, func(ctx context.Context) error { return makeImage(ctx, s, name, image) })
 }
 
 func makeImage(ctx context.Context, s *session.Session, name, image string) error {

@@ -75,14 +75,10 @@ func (u Setup) StartPlan(hosts []string) step.Plan {
 // Network returns the step that creates the network of a cluster.
 func Network(s *session.Session, subnet netip.Prefix) step.Step {
 	name := "make network " + s.Name
-	return step.Step{
-		Name: name,
-		Check: session.DiffIf(name+" with "+subnet.String(), func(ctx context.Context) (bool, error) {
-			networks, err := s.Engine.Networks(ctx)
-			return !slices.ContainsFunc(networks, func(n docker.Network) bool { return n.Name == s.Name }), err
-		}),
-		Apply: func(ctx context.Context) error { return s.Cluster().MakeNetwork(ctx, s.Name, subnet) },
-	}
+	return step.When(name, name+" with "+subnet.String(), func(ctx context.Context) (bool, error) {
+		networks, err := s.Engine.Networks(ctx)
+		return !slices.ContainsFunc(networks, func(n docker.Network) bool { return n.Name == s.Name }), err
+	}, func(ctx context.Context) error { return s.Cluster().MakeNetwork(ctx, s.Name, subnet) })
 }
 
 // EngineFacts returns the step that reads the facts of the engine's machine

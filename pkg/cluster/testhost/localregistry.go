@@ -13,7 +13,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
@@ -62,14 +61,10 @@ func (u Setup) LocalRegistry() step.Step {
 		return runStep("start the local registry of "+s.Name, s, r.container, r.run)
 	}
 	name := RegistryName(s.Name)
-	return step.Step{
-		Name: "remove the local registry of " + s.Name,
-		Check: session.DiffIf("remove container "+name, func(ctx context.Context) (bool, error) {
-			_, exists, err := s.Cluster().Attached(ctx, name)
-			return exists, err
-		}),
-		Apply: func(ctx context.Context) error { return s.Engine.Remove(ctx, name) },
-	}
+	return step.When("remove the local registry of "+s.Name, "remove container "+name, func(ctx context.Context) (bool, error) {
+		_, exists, err := s.Cluster().Attached(ctx, name)
+		return exists, err
+	}, func(ctx context.Context) error { return s.Engine.Remove(ctx, name) })
 }
 
 // container describes the registry. The command contains all settings, so that

@@ -176,31 +176,24 @@ func (m Machine) boots(ctx context.Context) bool {
 // Stop returns the step that shuts the machine down.
 func (m Machine) Stop() step.Step {
 	name := "switch " + m.config.Name + " off"
-	return step.Step{
-		Name: name,
-		Check: session.DiffIf(name, func(ctx context.Context) (bool, error) {
-			state, err := m.session.Observe(ctx)
-			return state.Runs(m.config.Name), err
-		}),
-		Apply: func(ctx context.Context) error { return m.session.Machines().SwitchOff(ctx, m.config.Name) },
-	}
+	return step.When(name, name, func(ctx context.Context) (bool, error) {
+		state, err := m.session.Observe(ctx)
+		return state.Runs(m.config.Name), err
+	}, func(ctx context.Context) error { return m.session.Machines().SwitchOff(ctx, m.config.Name) })
 }
 
 // Remove returns the step that removes the machine, its volume and its entry in the record.
 func (m Machine) Remove() step.Step {
-	return step.Step{
-		Name: "remove host " + m.config.Name,
-		Check: session.DiffIf("remove host "+m.config.Name+" and its volumes", func(ctx context.Context) (bool, error) {
-			state, err := m.session.Observe(ctx)
-			return state.Has(m.config.Name), err
-		}),
-		Apply: func(ctx context.Context) error {
-			if err := m.session.DropNode(ctx, m.config.Name); err != nil { // first: if it is killed, `cluster up` does not create the node again
-				return err
-			}
-			return m.session.Machines().Remove(ctx, m.config.Name, []string{m.config.Volumes[dataPath]})
-		},
-	}
+	name := "remove host " + m.config.Name
+	return step.When(name, name+" and its volumes", func(ctx context.Context) (bool, error) {
+		state, err := m.session.Observe(ctx)
+		return state.Has(m.config.Name), err
+	}, func(ctx context.Context) error {
+		if err := m.session.DropNode(ctx, m.config.Name); err != nil { // first: if it is killed, `cluster up` does not create the node again
+			return err
+		}
+		return m.session.Machines().Remove(ctx, m.config.Name, []string{m.config.Volumes[dataPath]})
+	})
 }
 
 // RemoveOldVolume returns the step that removes the volume of a former node of
@@ -208,16 +201,12 @@ func (m Machine) Remove() step.Step {
 // the new node must not have the state of the old one.
 func (m Machine) RemoveOldVolume() step.Step {
 	volume := m.config.Volumes[dataPath]
-	return step.Step{
-		Name: "remove what a former " + m.config.Name + " left",
-		Check: session.DiffIf("remove volume "+volume, func(ctx context.Context) (bool, error) {
-			state, err := m.session.Observe(ctx)
-			if err != nil || state.Has(m.config.Name) {
-				return false, err
-			}
-			volumes, err := m.session.Cluster().Volumes(ctx)
-			return slices.ContainsFunc(volumes, func(v docker.Volume) bool { return v.Name == volume }), err
-		}),
-		Apply: func(ctx context.Context) error { return m.session.Cluster().RemoveVolume(ctx, volume) },
-	}
+	return step.When("remove what a former "+m.config.Name+" left", "remove volume "+volume, func(ctx context.Context) (bool, error) {
+		state, err := m.session.Observe(ctx)
+		if err != nil || state.Has(m.config.Name) {
+			return false, err
+		}
+		volumes, err := m.session.Cluster().Volumes(ctx)
+		return slices.ContainsFunc(volumes, func(v docker.Volume) bool { return v.Name == volume }), err
+	}, func(ctx context.Context) error { return m.session.Cluster().RemoveVolume(ctx, volume) })
 }
