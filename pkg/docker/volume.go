@@ -129,6 +129,7 @@ func (c Cluster) inVolumes(ctx context.Context, image, script string, mounts []m
 		Config: &container.Config{Image: image, Entrypoint: append([]string{"/bin/sh", "-c", script, "sh"}, args...), Cmd: []string{}},
 		HostConfig: &container.HostConfig{
 			NetworkMode: "none", Mounts: mounts,
+			SecurityOpt: []string{"label=disable"}, // SELinux admits a container to volumes, but not to the directory that contains them
 			CapDrop: []string{"ALL"}, CapAdd: []string{"CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "MKNOD", "SETFCAP", "SYS_ADMIN"},
 		},
 	})
