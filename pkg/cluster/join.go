@@ -60,7 +60,8 @@ func (j *joining) plan() step.Plan {
 		append(j.prepare(), roleStep(j.master, j.firstMaster)),
 		{j.openMasters().If(several)},
 		joins,
-		{j.spreadDNS().If(len(joins) > 0), j.closeMasters().If(several)},
+		{j.closeMasters().If(several)},
+		{j.adapt().If(len(joins) > 0)},
 	}.Compact()
 }
 
@@ -248,11 +249,11 @@ func (j *joining) revoke(ctx context.Context) {
 	}
 }
 
-// spreadDNS returns the step that spreads the CoreDNS pods now, so that the
-// first snapshot contains them on their final nodes. The agent repeats this
-// later, so a failure is only reported.
-func (j *joining) spreadDNS() step.Step {
-	return step.Always("spread CoreDNS over the nodes", func(ctx context.Context) error {
+// adapt returns the step that does now what the agent of the first control plane does
+// soon: it restarts the API server with a second etcd, and spreads the CoreDNS pods, so that
+// the first snapshot contains them on their final nodes. A failure is only reported.
+func (j *joining) adapt() step.Step {
+	return step.Always("adapt "+j.master.Name+" to the other nodes", func(ctx context.Context) error {
 		_, err := j.onMaster(ctx, "keep")
 		if _, failed := errors.AsType[*driver.ExitError](err); failed {
 			step.Report(ctx, "left for later: "+err.Error(), 0, 0)

@@ -88,7 +88,7 @@ func (c change) addPlan(n topology.Node, join *joining) step.Plan {
 		{testhost.EngineFacts(c.session, c.nodes, facts, preflight.DiskSpace)},
 		{m.Boot(facts)},
 		{remote.PutBinary(c.session, n.Name, c.options.Binary)},
-		{join.openMasters().If(master)}, {join.step(n)}, {join.closeMasters().If(master)},
+		{join.openMasters().If(master)}, {join.step(n)}, {join.closeMasters().If(master)}, {join.adapt().If(master)},
 	}.Compact()
 }
 

@@ -51,7 +51,7 @@ func agentCommand(con *console.Console) *cobra.Command {
 func keepCommand(con *console.Console) *cobra.Command {
 	return &cobra.Command{
 		Use: "keep", Hidden: true,
-		Short: "Turn on leader election for several control planes, and spread CoreDNS over the nodes",
+		Short: "Adapt a control plane to the number of control planes, and spread CoreDNS over the nodes",
 		RunE: func(c *cobra.Command, _ []string) error {
 			return onControlPlane(c.Context(), con, "keep", func(ctx context.Context, h *local.Host) error {
 				release, err := host.Lock(ctx, lockPath)

@@ -103,7 +103,9 @@ func useOtherEtcd(h *local.Host) step.Step {
 	return step.When(name, name, func(context.Context) (bool, error) {
 		return len(parts.Others(h)) > 0 && !parts.UsesOtherEtcd(h), nil
 	}, func(ctx context.Context) error {
-		if err := parts.AnotherServes(h); err != nil {
+		// A control plane that has just joined serves before the balancer of this host knows it.
+		another := func(context.Context) error { return parts.AnotherServes(h) }
+		if err := step.Until(step.WithLimit(ctx, step.CheckLimit(ctx)), another, nil); err != nil {
 			return err
 		}
 		if err := parts.StaticPods(h).Early().Apply(ctx); err != nil {
