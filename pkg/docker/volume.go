@@ -130,7 +130,7 @@ func (c Cluster) inVolumes(ctx context.Context, image, script string, mounts []m
 		HostConfig: &container.HostConfig{
 			NetworkMode: "none", Mounts: mounts,
 			SecurityOpt: []string{"label=disable"}, // SELinux admits a container to volumes, but not to the directory that contains them
-			CapDrop: []string{"ALL"}, CapAdd: []string{"CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "MKNOD", "SETFCAP", "SYS_ADMIN"},
+			CapDrop:     []string{"ALL"}, CapAdd: []string{"CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "MKNOD", "SETFCAP", "SYS_ADMIN"},
 		},
 	})
 }
