@@ -149,25 +149,21 @@ func (s StaticPods) podStep(name string, pods func() ([]host.File, error)) step.
 // API server would answer. Whatever happens meanwhile, they are written.
 func exchange(ctx context.Context, files host.Files, pods []host.File) error {
 	replaced, err := takeAway(files, pods)
-	if err == nil {
-		err = awaitEnd(ctx, files, replaced)
-	}
+	awaitEnd(ctx, files, replaced)
 	return errors.Join(err, files.Put(pods))
 }
 
-// awaitEnd waits until the kubelet has stopped the static pods. It waits less than the
-// limit, because the kubelet may not run. After a timeout the new pod starts later.
-func awaitEnd(ctx context.Context, files host.Files, names []string) error {
-	err := step.Until(step.WithLimit(ctx, 3*step.CheckLimit(ctx)), func(context.Context) error {
+// awaitEnd waits until the kubelet has stopped the static pods, also after an interrupt: a
+// command that waits for the agent interrupts it. It waits less than the limit, because the
+// kubelet may not run. After a timeout the new pod starts later.
+func awaitEnd(ctx context.Context, files host.Files, names []string) {
+	limited := step.WithLimit(context.WithoutCancel(ctx), 3*step.CheckLimit(ctx))
+	_ = step.Until(limited, func(context.Context) error {
 		if at := slices.IndexFunc(names, func(name string) bool { return lives(files, name) }); at >= 0 {
 			return fmt.Errorf("the kubelet has not ended %s yet", names[at])
 		}
 		return nil
 	}, nil)
-	if ctx.Err() == nil {
-		return nil
-	}
-	return err
 }
 
 // takeAway removes the manifests that will be others, and returns their pods.

@@ -2,26 +2,34 @@ package controlplane
 
 import (
 	"context"
-	"errors"
 	"os"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
-// TestPodsAreExchanged: while the kubelet has the pod of before, no manifest of
-// that name is there.
+// TestPodsAreExchanged: while the kubelet has the pod of before, no manifest of that name is
+// there, also if the step is interrupted: the kubelet would start the next pod late.
 func TestPodsAreExchanged(t *testing.T) {
+	interrupted, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, ctx := range map[string]context.Context{"to its end": t.Context(), "interrupted": interrupted} {
+		t.Run(name, func(t *testing.T) { exchanged(ctx, t) })
+	}
+}
+
+func exchanged(ctx context.Context, t *testing.T) {
 	c := fresh(t)
 	issue(t, c)
-	if err := pods(c).Early().Apply(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, pods(c).Early().Apply(t.Context()))
 	const group = "/sys/fs/cgroup/cpu/kubepods/burstable/pod0a1b"
 	running(t, c, group)
 	changed := pods(c)
 	changed.Image = func(program string) string { return "registry.example/" + program + ":new" }
 	done := make(chan error)
-	go func() { done <- changed.Early().Apply(t.Context()) }()
+	go func() { done <- changed.Early().Apply(ctx) }()
 	manifest := podPath("kube-apiserver")
 	for c.Files.Exists(manifest) {
 		time.Sleep(time.Millisecond)
@@ -29,35 +37,26 @@ func TestPodsAreExchanged(t *testing.T) {
 	select {
 	case err := <-done:
 		t.Fatalf("the pod was not waited for: %v", err)
-	default:
+	case <-time.After(50 * time.Millisecond):
 	}
-	if err := os.Remove(c.Files.Path(group)); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.Remove(c.Files.Path(group)))
+	must.NoError(t, <-done)
 	if d, err := changed.Early().Check(t.Context()); err != nil || len(d) > 0 {
 		t.Errorf("left to do: %v %v", d, err)
 	}
 }
 
-// TestPodsAreWrittenWhateverHappens: one who is interrupted leaves no host
-// without an API server.
-func TestPodsAreWrittenWhateverHappens(t *testing.T) {
+// TestPodsAreWrittenWhateverHappens: a kubelet that does not run ends no pod.
+func TestPodsAreWrittenWhateverHappens(t *testing.T) { synctest.Test(t, writtenWhateverHappens) }
+
+func writtenWhateverHappens(t *testing.T) {
 	c := fresh(t)
 	issue(t, c)
-	if err := pods(c).Early().Apply(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, pods(c).Early().Apply(t.Context()))
 	running(t, c, "/sys/fs/cgroup/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod0a1b.slice")
 	changed := pods(c)
 	changed.Image = func(program string) string { return "registry.example/" + program + ":new" }
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := changed.Early().Apply(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("interrupted: %v", err)
-	}
+	must.NoError(t, changed.Early().Apply(t.Context()))
 	if d, err := changed.Early().Check(t.Context()); err != nil || len(d) > 0 {
 		t.Errorf("left to do: %v %v", d, err)
 	}
