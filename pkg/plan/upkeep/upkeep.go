@@ -116,7 +116,8 @@ func useOtherEtcd(h *local.Host) step.Step {
 }
 
 // Keep applies the steps that a control plane needs after a change of the
-// nodes.
+// nodes. It first waits for the API server, which the agent may be restarting.
 func Keep(ctx context.Context, h *local.Host) error {
-	return (&step.Runner{}).Do(ctx, step.InOrder(shared(h)...).Within(h.Timeout()))
+	answers := step.Wait("wait for the API server", parts.API(h).Answers, nil)
+	return (&step.Runner{}).Do(ctx, step.InOrder(append([]step.Step{answers}, shared(h)...)...).Within(h.Timeout()))
 }
