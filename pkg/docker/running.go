@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -110,16 +111,26 @@ func (c Machines) SwitchOff(ctx context.Context, names ...string) error {
 // Pause pauses all machines. Their disks are then consistent with one another, as after
 // a power failure of all at the same moment.
 func (c Machines) Pause(ctx context.Context, names ...string) error {
+	limited := step.WithLimit(ctx, step.CheckLimit(ctx))
 	return Together(names, func(name string) error {
-		_, err := c.api.ContainerPause(ctx, name, client.ContainerPauseOptions{})
-		if errdefs.IsConflict(err) {
-			now, look := c.api.ContainerInspect(ctx, name, client.ContainerInspectOptions{})
-			if look == nil && (now.Container.State.Paused || !now.Container.State.Running) {
-				return nil
-			}
-		}
-		return doing("pause", name, err)
+		return doing("pause", name, step.Until(limited, func(ctx context.Context) error { return c.pause(ctx, name) }, nil))
 	})
+}
+
+// pause returns a final error, except where runc (1.1.5) gave up: with cgroup v1 it cannot
+// freeze a machine that starts processes faster than runc tries.
+func (c Machines) pause(ctx context.Context, name string) error {
+	_, err := c.api.ContainerPause(ctx, name, client.ContainerPauseOptions{})
+	if errdefs.IsConflict(err) {
+		now, look := c.api.ContainerInspect(ctx, name, client.ContainerInspectOptions{})
+		if look == nil && (now.Container.State.Paused || !now.Container.State.Running) {
+			return nil
+		}
+	}
+	if err != nil && strings.Contains(err.Error(), "unable to freeze") {
+		return err
+	}
+	return step.Final(err)
 }
 
 // Unpause unpauses machines. A machine that is not paused is not an error.
