@@ -181,7 +181,15 @@ func (j *joining) mark(ctx context.Context, n topology.Node) error {
 	if len(marks) == 0 {
 		return nil
 	}
-	return remote.Run(ctx, j.session, j.master.Name, append([]string{"mark", n.Name}, marks...), nil)
+	return retried(ctx, func(ctx context.Context) error {
+		return remote.Run(ctx, j.session, j.master.Name, append([]string{"mark", n.Name}, marks...), nil)
+	})
+}
+
+// retried repeats a short command on the first control plane, whose API server restarts with
+// another etcd once a second control plane serves.
+func retried(ctx context.Context, do func(context.Context) error) error {
+	return step.Until(step.WithLimit(ctx, 3*step.CheckLimit(ctx)), do, nil)
 }
 
 func (j *joining) join(ctx context.Context, n topology.Node, token joinToken, command, env []string) error {
@@ -203,7 +211,11 @@ func (j *joining) onMaster(ctx context.Context, args ...string) (string, error) 
 // createToken creates a token for the nodes in scope.
 func (j *joining) createToken(ctx context.Context, scope ...string) (token joinToken, err error) {
 	args := []string{"token", "create", "--ttl", tokenTTL.String(), "--description", "cluster up", "-o", "json"}
-	out, err := j.onMaster(ctx, append(args, scope...)...)
+	var out string
+	err = retried(ctx, func(ctx context.Context) error {
+		out, err = j.onMaster(ctx, append(args, scope...)...)
+		return err
+	})
 	if err != nil {
 		return token, err
 	}
@@ -220,8 +232,10 @@ func (j *joining) deleteToken(ctx context.Context, token joinToken) error {
 	ctx, cancel := step.Limited(context.WithoutCancel(ctx))
 	defer cancel()
 	id, _, _ := strings.Cut(token.Token, ".") // the part that is not secret
-	_, err := j.onMaster(ctx, "token", "delete", "--ignore-not-found", id)
-	return err
+	return retried(ctx, func(ctx context.Context) error {
+		_, err := j.onMaster(ctx, "token", "delete", "--ignore-not-found", id)
+		return err
+	})
 }
 
 func (j *joining) openMasters() step.Step {
