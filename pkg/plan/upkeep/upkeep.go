@@ -116,8 +116,13 @@ func useOtherEtcd(h *local.Host) step.Step {
 }
 
 // Keep applies the steps that a control plane needs after a change of the
-// nodes. It first waits for the API server, which the agent may be restarting.
+// nodes. It first waits for the API server, which the agent may be restarting,
+// and last for the components that may have lost their election meanwhile.
 func Keep(ctx context.Context, h *local.Host) error {
-	answers := step.Wait("wait for the API server", parts.API(h).Answers, nil)
-	return (&step.Runner{}).Do(ctx, step.InOrder(append([]step.Step{answers}, shared(h)...)...).Within(h.Timeout()))
+	watch := func(component string) func(context.Context) error { return parts.StaticPod(h, component).Watch }
+	return (&step.Runner{}).Do(ctx, slices.Concat(
+		step.Plan{{step.Wait("wait for the API server", parts.API(h).Answers, nil)}},
+		step.InOrder(shared(h)...),
+		step.Plan{parts.StaticPods(h).Healthy(watch)},
+	).Within(h.Timeout()))
 }
