@@ -72,38 +72,48 @@ while [ $# -gt 1 ]; do
 	shift
 done`
 
-// CopyVolume copies one volume of the cluster to others, which exist.
+// CopyVolume copies one volume of the cluster to others, which exist. If the engine refuses to
+// mount them together, as one in a virtual machine may do, the copies share nothing.
 func (c Cluster) CopyVolume(ctx context.Context, v VolumeCopy) error {
-	mounts, paths, err := c.mountTogether(ctx, append([]string{v.From}, v.To...))
+	args, apart := []string{v.Constant, strings.Join(v.Without, " ")}, []mount.Mount{}
+	for _, name := range append([]string{v.From}, v.To...) {
+		path := volumesDir + name + "/_data"
+		args, apart = append(args, path), append(apart, mount.Mount{Type: mount.TypeVolume, Source: name, Target: path})
+	}
+	together, err := c.mountTogether(ctx, apart)
+	if err == nil && together != nil {
+		if _, err := c.inVolumes(ctx, v.Image, copyScript, together, args...); err == nil || ctx.Err() != nil {
+			return doing("copy volume", v.From, err)
+		}
+	}
 	if err == nil {
-		args := append([]string{v.Constant, strings.Join(v.Without, " ")}, paths...)
-		_, err = c.inVolumes(ctx, v.Image, copyScript, mounts, args...)
+		_, err = c.inVolumes(ctx, v.Image, copyScript, apart, args...)
 	}
 	return doing("copy volume", v.From, err)
 }
 
-// mountTogether returns the paths of volumes in a container, and the mounts for it. They are
-// one mount if the volumes are in one directory of the engine's host: the kernel links no
-// file of one mount into another, not even on the same file system.
-func (c Cluster) mountTogether(ctx context.Context, names []string) (mounts []mount.Mount, paths []string, err error) {
-	const target = "/volumes/"
+// volumesDir contains the volumes in a container that copies, as in the engine's directory.
+const volumesDir = "/volumes/"
+
+// mountTogether returns one mount instead of those of the volumes, or nil if they are not in
+// one directory of the engine's host: the kernel links no file of one mount into another, not
+// even on the same file system.
+func (c Cluster) mountTogether(ctx context.Context, volumes []mount.Mount) ([]mount.Mount, error) {
 	roots := map[string]bool{}
-	for _, name := range names {
-		found, err := c.api.VolumeInspect(ctx, name, client.VolumeInspectOptions{})
+	for _, v := range volumes {
+		found, err := c.api.VolumeInspect(ctx, v.Source, client.VolumeInspectOptions{})
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		root, inside := strings.CutSuffix(found.Volume.Mountpoint, "/"+name+"/_data")
+		root, inside := strings.CutSuffix(found.Volume.Mountpoint, "/"+v.Source+"/_data")
 		roots[root] = inside && found.Volume.Driver == "local"
-		mounts = append(mounts, mount.Mount{Type: mount.TypeVolume, Source: name, Target: target + name + "/_data"})
-		paths = append(paths, target+name+"/_data")
 	}
 	for root, local := range roots {
 		if local && len(roots) == 1 {
-			mounts = []mount.Mount{{Type: mount.TypeBind, Source: root, Target: target}}
+			return []mount.Mount{{Type: mount.TypeBind, Source: root, Target: volumesDir}}, nil
 		}
 	}
-	return mounts, paths, nil
+	return nil, nil
 }
 
 // Measure returns the size of volumes and the free space of their file system, in bytes.
