@@ -181,15 +181,16 @@ func (j *joining) mark(ctx context.Context, n topology.Node) error {
 	if len(marks) == 0 {
 		return nil
 	}
-	return retried(ctx, func(ctx context.Context) error {
+	return retried(ctx, func() error {
 		return remote.Run(ctx, j.session, j.master.Name, append([]string{"mark", n.Name}, marks...), nil)
 	})
 }
 
-// retried repeats a short command on the first control plane, whose API server restarts with
-// another etcd once a second control plane serves.
-func retried(ctx context.Context, do func(context.Context) error) error {
-	return step.Until(step.WithLimit(ctx, 3*step.CheckLimit(ctx)), do, nil)
+// retried repeats a command on the first control plane, whose API server restarts with another
+// etcd once a second control plane serves. The limit ends the retries, not a command: a
+// `token create` that was cut off may have created a token.
+func retried(ctx context.Context, do func() error) error {
+	return step.Until(step.WithLimit(ctx, 3*step.CheckLimit(ctx)), func(context.Context) error { return do() }, nil)
 }
 
 func (j *joining) join(ctx context.Context, n topology.Node, token joinToken, command, env []string) error {
@@ -212,7 +213,7 @@ func (j *joining) onMaster(ctx context.Context, args ...string) (string, error) 
 func (j *joining) createToken(ctx context.Context, scope ...string) (token joinToken, err error) {
 	args := []string{"token", "create", "--ttl", tokenTTL.String(), "--description", "cluster up", "-o", "json"}
 	var out string
-	err = retried(ctx, func(ctx context.Context) error {
+	err = retried(ctx, func() (err error) {
 		out, err = j.onMaster(ctx, append(args, scope...)...)
 		return err
 	})
@@ -232,7 +233,7 @@ func (j *joining) deleteToken(ctx context.Context, token joinToken) error {
 	ctx, cancel := step.Limited(context.WithoutCancel(ctx))
 	defer cancel()
 	id, _, _ := strings.Cut(token.Token, ".") // the part that is not secret
-	return retried(ctx, func(ctx context.Context) error {
+	return retried(ctx, func() error {
 		_, err := j.onMaster(ctx, "token", "delete", "--ignore-not-found", id)
 		return err
 	})

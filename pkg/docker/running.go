@@ -113,7 +113,7 @@ func (c Machines) SwitchOff(ctx context.Context, names ...string) error {
 func (c Machines) Pause(ctx context.Context, names ...string) error {
 	limited := step.WithLimit(ctx, step.CheckLimit(ctx))
 	return Together(names, func(name string) error {
-		return doing("pause", name, step.Until(limited, func(ctx context.Context) error { return c.pause(ctx, name) }, nil))
+		return doing("pause", name, step.Until(limited, func(context.Context) error { return c.pause(ctx, name) }, nil))
 	})
 }
 
