@@ -136,7 +136,8 @@ func (f *firstLine) Write(p []byte) (int, error) {
 	}
 	line, rest, found := bytes.Cut(p, []byte("\n"))
 	f.kept.Write(line)
-	if f.done = found; len(rest) == 0 {
+	f.done = found
+	if len(rest) == 0 {
 		return len(p), nil
 	}
 	_, err := f.rest.Write(rest)
