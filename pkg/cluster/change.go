@@ -80,12 +80,10 @@ func (c change) object(ctx context.Context, n topology.Node) node.Node {
 }
 
 func (c change) turndown(n topology.Node) step.Step {
-	s := step.When("turn "+n.Name+" down", "run kube-bootstrap turndown on "+n.Name, func(ctx context.Context) (bool, error) {
+	return step.When("turn "+n.Name+" down", "run kube-bootstrap turndown on "+n.Name, func(ctx context.Context) (bool, error) {
 		state, err := c.session.Observe(ctx)
 		return state.Runs(n.Name), err
 	}, func(ctx context.Context) error {
 		return remote.Run(ctx, c.session, n.Name, []string{"turndown", "--yes", "--keep-images"}, nil)
-	})
-	s.Waits = true
-	return s
+	}).Waiting()
 }

@@ -135,7 +135,7 @@ func podContains(files host.Files, component, text string) bool {
 func AwaitElection(files host.Files) step.Step {
 	name := "wait until the other control planes share their work"
 	alone := func(context.Context) (bool, error) { return !Electing(files), nil }
-	s := step.When(name, name, alone, func(ctx context.Context) error {
+	return step.When(name, name, alone, func(ctx context.Context) error {
 		for _, leader := range []string{"kube-controller-manager", "kube-scheduler"} {
 			open := func(ctx context.Context) (watch.Interface, error) {
 				client, err := adminClient(files)
@@ -150,9 +150,7 @@ func AwaitElection(files host.Files) step.Step {
 			}
 		}
 		return nil
-	})
-	s.Waits = true
-	return s
+	}).Waiting()
 }
 
 // staleAfter is longer than a leader is silent and than clocks of one cluster differ.

@@ -40,9 +40,7 @@ func encode(value any) string {
 // others, so that a single control plane enables leader election.
 func (m Member) Announce() step.Step {
 	needed := func(context.Context) (bool, error) { return !m.Files.Exists(joinedFile), nil }
-	s := step.When("announce this control plane", "announce "+m.Name+" as a control plane at "+m.IP, needed, m.announce)
-	s.Waits = true
-	return s
+	return step.When("announce this control plane", "announce "+m.Name+" as a control plane at "+m.IP, needed, m.announce).Waiting()
 }
 
 // announce does not change an entry of an earlier run.

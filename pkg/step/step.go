@@ -96,6 +96,12 @@ func When(name, todo string, needed func(context.Context) (bool, error), do func
 	}}
 }
 
+// Waiting returns the step with Waits set.
+func (s Step) Waiting() Step {
+	s.Waits = true
+	return s
+}
+
 // After returns the step with an order within its stage: its Apply begins once the Apply of the
 // others has ended, and its Undo ends before theirs begins. Others that the stage does not
 // contain are ignored.

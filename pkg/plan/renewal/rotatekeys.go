@@ -95,7 +95,7 @@ func (r rotating) writeAgain(ctx context.Context, key string) error {
 // signAgain has the controller manager sign the tokens again that are stored in
 // Secrets. It makes a token for each of these Secrets that has none.
 func (r rotating) signAgain() step.Step {
-	s := r.step("sign the tokens in Secrets with the new key", rotation.Use,
+	return r.step("sign the tokens in Secrets with the new key", rotation.Use,
 		func(ctx context.Context, now rotation.Rotation) (step.Diff, error) {
 			old, err := r.oldTokens(ctx, now)
 			if err != nil || len(old) == 0 {
@@ -115,9 +115,7 @@ func (r rotating) signAgain() step.Step {
 				}
 				return errors.New("wait for the controller manager to sign the tokens")
 			}, nil)
-		})
-	s.Waits = true
-	return s
+		}).Waiting()
 }
 
 func (r rotating) oldTokens(ctx context.Context, now rotation.Rotation) (old []corev1.Secret, err error) {

@@ -162,7 +162,7 @@ func (r rotating) reachOn(
 	kind string, hosts hostNames, phase rotation.Phase, tell func(context.Context, rotation.Rotation) error,
 ) step.Step {
 	name := "have every " + kind + " " + phase.Of(r.subject)
-	s := r.step(name, phase, func(ctx context.Context, now rotation.Rotation) (step.Diff, error) {
+	return r.step(name, phase, func(ctx context.Context, now rotation.Rotation) (step.Diff, error) {
 		if now.Phase < phase {
 			return step.Diff{name}, nil
 		}
@@ -176,9 +176,7 @@ func (r rotating) reachOn(
 			return err
 		}
 		return r.await(ctx, phase, hosts)
-	})
-	s.Waits = true
-	return s
+	}).Waiting()
 }
 
 func (r rotating) await(ctx context.Context, phase rotation.Phase, hosts hostNames) error {
