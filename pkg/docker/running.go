@@ -108,9 +108,18 @@ func (c Machines) SwitchOff(ctx context.Context, names ...string) error {
 	})
 }
 
-// Pause pauses all machines. Their disks are then consistent with one another, as after
-// a power failure of all at the same moment.
-func (c Machines) Pause(ctx context.Context, names ...string) error {
+// WhilePaused calls do while all machines are paused: their disks are then consistent with
+// one another, as after a power failure of all at the same moment. The machines are unpaused
+// even after an error or an interrupt.
+func (c Machines) WhilePaused(ctx context.Context, names []string, do func() error) error {
+	err := c.pauseAll(ctx, names)
+	if err == nil {
+		err = do()
+	}
+	return errors.Join(err, c.Unpause(context.WithoutCancel(ctx), names...))
+}
+
+func (c Machines) pauseAll(ctx context.Context, names []string) error {
 	limited := step.WithLimit(ctx, step.CheckLimit(ctx))
 	return Together(names, func(name string) error {
 		return doing("pause", name, step.Until(limited, func(context.Context) error { return c.pause(ctx, name) }, nil))

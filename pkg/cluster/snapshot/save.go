@@ -125,25 +125,20 @@ func (s *saving) plan() step.Plan {
 	}
 }
 
-func (s *saving) copyHosts(ctx context.Context) (err error) {
+func (s *saving) copyHosts(ctx context.Context) error {
 	var running []string
 	for _, h := range s.hosts {
 		if h.Running {
 			running = append(running, h.Name)
 		}
 	}
-	// The hosts are unpaused even after an error or an interrupt.
-	after := context.WithoutCancel(ctx)
-	defer func() {
-		err = errors.Join(err, s.session.Machines().Unpause(after, running...))
-		if err != nil {
-			err = errors.Join(err, sweep(after, s.session))
-		}
-	}()
-	if err := s.session.Machines().Pause(ctx, running...); err != nil {
-		return err
+	err := s.session.Machines().WhilePaused(ctx, running, func() error {
+		return docker.Together(s.hosts, func(h docker.KeptMachine) error { return s.copyHost(ctx, h) })
+	})
+	if err != nil {
+		err = errors.Join(err, sweep(context.WithoutCancel(ctx), s.session))
 	}
-	return docker.Together(s.hosts, func(h docker.KeptMachine) error { return s.copyHost(ctx, h) })
+	return err
 }
 
 func (s *saving) copyHost(ctx context.Context, h docker.KeptMachine) error {

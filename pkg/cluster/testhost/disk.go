@@ -63,7 +63,7 @@ func CopyDisk(ctx context.Context, s *session.Session, image, from, to string) e
 // CopyTo returns the step that gives copies of the disk of this host to new hosts. It pauses
 // the host meanwhile: the copies are as after a power failure.
 func (m Machine) CopyTo(others []Machine) step.Step {
-	return step.Always(fmt.Sprintf("copy the disk of %s to %d hosts", m.config.Name, len(others)), func(ctx context.Context) (err error) {
+	return step.Always(fmt.Sprintf("copy the disk of %s to %d hosts", m.config.Name, len(others)), func(ctx context.Context) error {
 		config := docker.VolumeCopy{Image: m.config.Image, From: m.config.Volumes[dataPath], Constant: constantFiles, Without: notCopied}
 		for _, other := range others {
 			config.To = append(config.To, other.config.Volumes[dataPath])
@@ -73,11 +73,6 @@ func (m Machine) CopyTo(others []Machine) step.Step {
 				return err
 			}
 		}
-		machines := m.session.Machines()
-		defer func() { err = errors.Join(err, machines.Unpause(context.WithoutCancel(ctx), m.config.Name)) }()
-		if err := machines.Pause(ctx, m.config.Name); err != nil {
-			return err
-		}
-		return m.session.Cluster().CopyVolume(ctx, config)
+		return m.session.Machines().WhilePaused(ctx, []string{m.config.Name}, func() error { return m.session.Cluster().CopyVolume(ctx, config) })
 	})
 }
