@@ -12,7 +12,6 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/node"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -81,12 +80,11 @@ func (c change) joining(ctx context.Context) (*joining, error) {
 }
 
 func (c change) addPlan(n topology.Node, join *joining) step.Plan {
-	facts := new(docker.EngineHost)
-	m, master := c.machine(n), n.Role == topology.Master
+	setup, master := c.options.setup(c.session, c.nodes), n.Role == topology.Master
 	return step.Plan{
-		{testhost.ImageStep(c.session, c.nodes.Variant(n)), m.RemoveOldVolume()},
-		{testhost.EngineFacts(c.session, c.nodes, facts, preflight.DiskSpace)},
-		{m.Boot(facts)},
+		{testhost.ImageStep(c.session, c.nodes.Variant(n)), c.machine(n).RemoveOldVolume()},
+		{setup.EngineFacts(preflight.DiskSpace)},
+		{setup.Boot(n)},
 		{remote.PutBinary(c.session, n.Name, c.options.Binary)},
 		{join.openMasters().If(master)}, {join.step(n)}, {join.closeMasters().If(master)}, {join.adapt().If(master)},
 	}.Compact()
@@ -155,10 +153,9 @@ func StartNode(ctx context.Context, options Options, name string, emit func(sess
 		if err := preflight.CanStart(c.nodes, c.state, n); err != nil {
 			return err
 		}
-		boot := c.machine(n).Boot(new(docker.EngineHost))
 		setup := c.options.setup(c.session, c.nodes)
 		return c.session.Run(ctx, step.Plan{
-			{setup.Front(), boot},
+			{setup.Front(), setup.Boot(n)},
 			{setup.LocalRegistry()},
 			{apiserver.NewWaiter(c.session).Step(n.Name)},
 			{node.Node{API: apiserver.Connect(ctx, c.session, ""), Name: n.Name}.Uncordon()},
@@ -176,9 +173,8 @@ func RemoveNode(ctx context.Context, options Options, name string, force bool, d
 		if err := c.removable(ctx, n, drain); err != nil {
 			return err
 		}
-		m := c.machine(n)
 		return c.session.Run(ctx, step.Plan{
-			{m.Boot(new(docker.EngineHost))}, {c.object(ctx, n).Drain(drain)}, {c.turndown(n)}, {c.object(ctx, n).Forget()}, {m.Remove()},
+			{c.options.setup(c.session, c.nodes).Boot(n)}, {c.object(ctx, n).Drain(drain)}, {c.turndown(n)}, {c.object(ctx, n).Forget()}, {c.machine(n).Remove()},
 		})
 	})
 }

@@ -49,7 +49,7 @@ func (u Setup) BootPlan(hosts []topology.Node, check func(free int64, missing []
 	}
 	return step.Plan{
 		images,
-		append([]step.Step{Network(u.Session, u.Subnet), EngineFacts(u.Session, u.Topology, u.Facts, check), u.Share()},
+		append([]step.Step{Network(u.Session, u.Subnet), u.EngineFacts(check), u.Share()},
 			also...),
 		append(boot, u.Front()),
 		{u.LocalRegistry()},
@@ -83,7 +83,8 @@ func Network(s *session.Session, subnet netip.Prefix) step.Step {
 
 // EngineFacts returns the step that reads the facts of the engine's machine
 // before the first host is created there, and checks its free disk space.
-func EngineFacts(s *session.Session, t topology.Topology, facts *docker.EngineHost, check func(free int64, missing []topology.Node) error) step.Step {
+func (u Setup) EngineFacts(check func(free int64, missing []topology.Node) error) step.Step {
+	s, t := u.Session, u.Topology
 	return step.Step{
 		Name:  "inspect the host of the engine",
 		Waits: true,
@@ -100,7 +101,7 @@ func EngineFacts(s *session.Session, t topology.Topology, facts *docker.EngineHo
 			if err != nil {
 				return err
 			}
-			*facts = found
+			*u.Facts = found
 			state, err := s.Observe(ctx)
 			if err != nil {
 				return err
