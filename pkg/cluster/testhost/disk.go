@@ -2,8 +2,8 @@ package testhost
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
@@ -31,26 +31,20 @@ var notCopied = []string{
 // RemoveRemains returns the step that removes the volumes of missing hosts, and first the
 // container that still copies to them if `cluster up` was killed.
 func (u Setup) RemoveRemains(missing []topology.Node) step.Step {
-	var volumes []step.Step
+	var volumes []string
 	for _, n := range missing {
-		volumes = append(volumes, NewMachine(u.Session, u.Topology, n).RemoveOldVolume())
+		volumes = append(volumes, NewMachine(u.Session, u.Topology, n).config.Volumes[dataPath])
 	}
-	return step.Step{
-		Name: "remove what a killed run left",
-		Check: func(ctx context.Context) (all step.Diff, err error) {
-			for _, v := range volumes {
-				diff, failed := v.Check(ctx)
-				all, err = append(all, diff...), errors.Join(err, failed)
-			}
-			return all, err
-		},
-		Apply: func(ctx context.Context) error {
-			if err := u.Session.Cluster().RemoveHelpers(ctx); err != nil {
-				return err
-			}
-			return docker.Together(volumes, func(v step.Step) error { return v.Apply(ctx) })
-		},
-	}
+	cluster := u.Session.Cluster()
+	return step.When("remove what a killed run left", "remove the volumes of missing hosts", func(ctx context.Context) (bool, error) {
+		all, err := cluster.Volumes(ctx)
+		return slices.ContainsFunc(all, func(v docker.Volume) bool { return slices.Contains(volumes, v.Name) }), err
+	}, func(ctx context.Context) error {
+		if err := cluster.RemoveHelpers(ctx); err != nil {
+			return err
+		}
+		return docker.Together(volumes, func(name string) error { return cluster.RemoveVolume(ctx, name) })
+	})
 }
 
 // CopyDisk copies the volume of a host that does not run, or is paused, to a volume that
