@@ -46,20 +46,21 @@ func (c Cluster) RemoveVolume(ctx context.Context, name string) error {
 
 // VolumeCopy describes copies of a volume.
 type VolumeCopy struct {
-	Image string // with the programs that copy
+	Image string // contains find, xargs and cp of GNU
 	From  string
 	To    []string
 
-	// Constant is a shell command. It lists paths of files, each with a zero byte after it,
-	// that nobody changes before they are removed: the volumes share these files.
+	// Constant is a shell command that prints the paths of files that are never changed in
+	// place, each with a zero byte after it. The volumes share these files.
 	Constant string
-	Without  []string // paths that the copies do not have
+	Without  []string // paths that are removed from the copies
 }
 
-// copyScript copies the directory $3 to each of the directories that follow. It begins with an
-// empty target, as an earlier copy may have been killed, and fails if it cannot copy extended
-// attributes, which overlay file systems need. It links the files that the command $1 lists,
-// where the file system can, and removes the paths $2 from the copies.
+// copyScript copies the directory $3 to each of the following directories. It first empties
+// the target, because an earlier copy may have been killed. It creates hard links of the files
+// that the command $1 prints, if the file system allows it, and copies all other files. It
+// removes the paths $2 from the copies. It fails if it cannot copy extended attributes, which
+// overlay file systems need.
 const copyScript = `set -e
 list=$1 without=$2
 shift 2
@@ -72,32 +73,34 @@ while [ $# -gt 1 ]; do
 	shift
 done`
 
-// CopyVolume copies one volume of the cluster to others, which exist. If the engine refuses to
-// mount them together, as one in a virtual machine may do, the copies share nothing.
+// CopyVolume copies one volume of the cluster to others, which exist. An engine in a virtual
+// machine may refuse to mount its own directory of volumes. The copies then share no files.
 func (c Cluster) CopyVolume(ctx context.Context, v VolumeCopy) error {
 	args, apart := []string{v.Constant, strings.Join(v.Without, " ")}, []mount.Mount{}
 	for _, name := range append([]string{v.From}, v.To...) {
 		path := volumesDir + name + "/_data"
 		args, apart = append(args, path), append(apart, mount.Mount{Type: mount.TypeVolume, Source: name, Target: path})
 	}
-	together, err := c.mountTogether(ctx, apart)
-	if err == nil && together != nil {
-		if _, err := c.inVolumes(ctx, v.Image, copyScript, together, args...); err == nil || ctx.Err() != nil {
-			return doing("copy volume", v.From, err)
-		}
+	run := func(mounts []mount.Mount) error {
+		_, err := c.inVolumes(ctx, v.Image, copyScript, mounts, args...)
+		return err
 	}
+	mounts, err := c.mountTogether(ctx, apart)
 	if err == nil {
-		_, err = c.inVolumes(ctx, v.Image, copyScript, apart, args...)
+		err = run(mounts)
+	}
+	if err != nil && ctx.Err() == nil && len(mounts) < len(apart) {
+		err = run(apart)
 	}
 	return doing("copy volume", v.From, err)
 }
 
-// volumesDir contains the volumes in a container that copies, as in the engine's directory.
+// volumesDir is the directory of the volumes in a container that copies them.
 const volumesDir = "/volumes/"
 
-// mountTogether returns one mount instead of those of the volumes, or nil if they are not in
-// one directory of the engine's host: the kernel links no file of one mount into another, not
-// even on the same file system.
+// mountTogether returns one mount of the directory of all volumes, because the kernel creates
+// no hard link across two mounts, even of the same file system. It returns volumes if they are
+// in different directories of the engine's host.
 func (c Cluster) mountTogether(ctx context.Context, volumes []mount.Mount) ([]mount.Mount, error) {
 	roots := map[string]bool{}
 	for _, v := range volumes {
@@ -113,7 +116,7 @@ func (c Cluster) mountTogether(ctx context.Context, volumes []mount.Mount) ([]mo
 			return []mount.Mount{{Type: mount.TypeBind, Source: root, Target: volumesDir}}, nil
 		}
 	}
-	return nil, nil
+	return volumes, nil
 }
 
 // Measure returns the size of volumes and the free space of their file system, in bytes.
