@@ -50,7 +50,7 @@ type archiveWriter struct {
 	images   []Image
 	arch     string
 	progress io.Writer
-	err      atomic.Pointer[error] // the first one that the store did not cause by closing the pipe
+	err      atomic.Pointer[error] // the first error, unless the store has closed the pipe
 }
 
 func (a *archiveWriter) open() io.ReadCloser {

@@ -54,9 +54,9 @@ func (b *Builder) groups() (all [][]blobSource) {
 	return all
 }
 
-// layerOrder is by what the layers of a frame are sorted.
+// layerOrder is the sort key of a layer in its frame.
 type layerOrder struct {
-	rank  int   // 0: of several images; 1: the CNI plugins and the layers below them; 2: all others
+	rank  int   // 0: layers of several images; 1: the layers up to the CNI plugins; 2: other layers
 	depth int64 // size in bytes of the layer with the layers below it
 }
 

@@ -98,7 +98,7 @@ func (j *joining) prepare() (steps []step.Step) {
 }
 
 // likeMaster returns the hosts that can begin with a copy of the disk of the first control
-// plane, with the images. All are new: the disk of a node contains its keys.
+// plane. It returns none unless that host is new, because the disk of a node contains its keys.
 func (j *joining) likeMaster() []topology.Node {
 	if !j.source.shared || j.state.Has(j.master.Name) {
 		return nil
@@ -264,9 +264,9 @@ func (j *joining) revoke(ctx context.Context) {
 	}
 }
 
-// adapt returns the step that does now what the agent of the first control plane does
-// soon: it restarts the API server with a second etcd, and spreads the CoreDNS pods, so that
-// the first snapshot contains them on their final nodes. A failure is only reported.
+// adapt returns the step that restarts the API server of the first control plane with a second
+// etcd, and spreads the CoreDNS pods, before the first snapshot. The agent there does the same
+// a little later, so a failure is only reported.
 func (j *joining) adapt() step.Step {
 	return step.Always("adapt "+j.master.Name+" to the other nodes", func(ctx context.Context) error {
 		_, err := j.onMaster(ctx, "keep")

@@ -23,7 +23,7 @@ func DidYouMean(name string, known []string) string {
 	return cmp.Or(Meant(name, known), "; there are "+strings.Join(known, ", "))
 }
 
-// Meant asks whether the known name was meant that is nearest to a name; "" if none is near.
+// Meant returns the question whether the user meant the nearest known name, or "" if none is near.
 func Meant(name string, known []string) string {
 	if best := Nearest(name, known); best != "" {
 		return ", did you mean " + best + "?"

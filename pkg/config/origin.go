@@ -28,7 +28,7 @@ type Origin struct {
 	Where  string // a flag, a variable, file:line
 }
 
-// sources are the places in words, before Where.
+// sources describes each source. The text of Where follows.
 var sources = map[Source]string{
 	FromDefault: "default", FromHost: "the settings of this host, ", FromCluster: "the settings of the cluster",
 	FromFile: "file ", FromEnvironment: "environment ", FromFlag: "flag ",

@@ -130,8 +130,9 @@ func podContains(files host.Files, component, text string) bool {
 	return err == nil && bytes.Contains(data, []byte(text))
 }
 
-// AwaitElection waits until the other control planes elect a leader. A lone one begins
-// to when it hears of a second. Two without a leader would do everything twice.
+// AwaitElection waits until the other control planes use leader election. A single control
+// plane turns it on when a second one is announced. Without it, both controller managers would
+// do the same work.
 func AwaitElection(files host.Files) step.Step {
 	name := "wait until the other control planes share their work"
 	alone := func(context.Context) (bool, error) { return !Electing(files), nil }

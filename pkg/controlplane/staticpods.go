@@ -143,19 +143,19 @@ func (s StaticPods) podStep(name string, pods func() ([]host.File, error)) step.
 	return s.Files.StepWith(name, pods, func(ctx context.Context, files []host.File) error { return exchange(ctx, s.Files, files) })
 }
 
-// exchange writes static pods. Those that stand there in another form are taken
-// away first, until the kubelet has ended them: a pod that it sees while the one
-// before is ending, it starts only ten to fifteen seconds later, and so long no
-// API server would answer. Whatever happens meanwhile, they are written.
+// exchange writes static pods. It first removes the manifests that change and waits
+// until the kubelet has ended their pods. If the kubelet sees the new manifest while
+// the old pod ends, it starts the new pod ten to fifteen seconds later, and no API
+// server answers meanwhile. exchange writes the manifests even after an error.
 func exchange(ctx context.Context, files host.Files, pods []host.File) error {
 	replaced, err := takeAway(files, pods)
 	awaitEnd(ctx, files, replaced)
 	return errors.Join(err, files.Put(pods))
 }
 
-// awaitEnd waits until the kubelet has stopped the static pods, also after an interrupt: a
-// command that waits for the agent interrupts it. It waits less than the limit, because the
-// kubelet may not run. After a timeout the new pod starts later.
+// awaitEnd waits until the kubelet has ended the static pods. An interrupt does not shorten the
+// wait: a command that needs the lock of the agent interrupts the agent. The wait is shorter
+// than the limit, because the kubelet may not run. After a timeout, the new pods start later.
 func awaitEnd(ctx context.Context, files host.Files, names []string) {
 	limited := step.WithLimit(context.WithoutCancel(ctx), 3*step.CheckLimit(ctx))
 	_ = step.Until(limited, func(context.Context) error {

@@ -10,8 +10,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
-// TestPodsAreExchanged: while the kubelet has the pod of before, no manifest of that name is
-// there, also if the step is interrupted: the kubelet would start the next pod late.
+// TestPodsAreExchanged: no manifest exists until the kubelet has ended the old pod, even after
+// an interrupt. Otherwise the kubelet would start the new pod late.
 func TestPodsAreExchanged(t *testing.T) {
 	interrupted, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -126,8 +126,8 @@ func (c Machines) pauseAll(ctx context.Context, names []string) error {
 	})
 }
 
-// pause returns a final error, except where runc (1.1.5) gave up: with cgroup v1 it cannot
-// freeze a machine that starts processes faster than runc tries.
+// pause returns a final error, except "unable to freeze": with cgroup v1, runc 1.1.5 gives up
+// if the machine starts processes faster than runc can freeze them.
 func (c Machines) pause(ctx context.Context, name string) error {
 	_, err := c.api.ContainerPause(ctx, name, client.ContainerPauseOptions{})
 	if errdefs.IsConflict(err) {

@@ -174,7 +174,7 @@ func names(problems []*step.Problem) string {
 	return strings.Join(all, ",")
 }
 
-// EitherOf lists what can be meant: "a, b or c".
+// EitherOf joins alternatives: "a, b or c".
 func EitherOf(all []string) string {
 	if len(all) < 2 {
 		return strings.Join(all, "")

@@ -140,7 +140,7 @@ func (h clusterHost) ready() bool {
 	return h.Node != nil && h.Node.Ready && h.report().UpToDate
 }
 
-// steps names the steps that are not up to date, or counts those that are.
+// steps lists the missing and unknown steps. If there are none, it returns the number of steps.
 func (h clusterHost) steps() string {
 	report := h.report()
 	steps := report.ByState()

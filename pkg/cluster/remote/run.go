@@ -23,7 +23,7 @@ import (
 
 const (
 	// BinaryPath is the path of kube-bootstrap on every node. It is on the volume of the
-	// node, so that copies of the volume share it.
+	// node, because copies of a volume share the file.
 	BinaryPath = "/var/lib/host/bin/kube-bootstrap"
 	// busy is the exit code of kube-bootstrap while another run is active on its
 	// host, for example a run that continues after `cluster up` was killed.

@@ -11,25 +11,25 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// constantFiles lists the large files that no host changes: the program, and files of image
-// layers that were never the upper layer of a container. The kernel makes a directory in the
-// work directory of an upper layer at its first mount, and it stays. Small files are not
-// listed, because a container sees how many links a file has, and cron, for example, rejects a
-// table with two.
+// constantFiles prints the paths of large files that no host changes in place: the program, and
+// files in layers of images. It omits the layers of containers, whose work directory is not
+// empty: the kernel creates a directory there at the first mount, and does not remove it. It
+// omits small files, because programs in containers may check the number of hard links. For
+// example, cron rejects a table with two links.
 const constantFiles = `find host/bin kube-bootstrap/bin -type f -print0
 for layer in containerd/*/snapshots/*/fs docker*/overlay2/*/diff; do
 	[ -n "$(ls -A "${layer%/*}/work")" ] || find "$layer" -type f -size +1M -print0
 done`
 
-// notCopied lists what a copy for another host does not have: settings and records of
-// kube-bootstrap except those of the images, IDs, and a secret.
+// notCopied lists the paths that a copy for another host must not contain: the settings and
+// records of kube-bootstrap, except its records of images; IDs; and the random seed.
 var notCopied = []string{
 	"kube-bootstrap/[!i]*", "docker/engine-id", "docker-bootstrap/engine-id",
 	"containerd/io.containerd.grpc.v1.introspection/uuid", "systemd/random-seed",
 }
 
-// RemoveRemains returns the step that removes the volumes of missing hosts, and first the
-// container that still copies to them if `cluster up` was killed.
+// RemoveRemains returns the step that removes the volumes of missing hosts. A container of a
+// killed `cluster up` may still copy to them, so the step removes that container first.
 func (u Setup) RemoveRemains(missing []topology.Node) step.Step {
 	var volumes []string
 	for _, n := range missing {
@@ -47,15 +47,14 @@ func (u Setup) RemoveRemains(missing []topology.Node) step.Step {
 	})
 }
 
-// CopyDisk copies the volume of a host that does not run, or is paused, to a volume that
-// exists. The copy shares the large files of images with it, so that it needs little time and
-// space.
+// CopyDisk copies the volume of a stopped or paused host to an existing volume. Both share the
+// large files of images, so the copy needs little time and disk space.
 func CopyDisk(ctx context.Context, s *session.Session, image, from, to string) error {
 	return s.Cluster().CopyVolume(ctx, docker.VolumeCopy{Image: image, From: from, To: []string{to}, Constant: constantFiles})
 }
 
-// CopyTo returns the step that gives copies of the disk of this host to new hosts. It pauses
-// the host meanwhile: the copies are as after a power failure.
+// CopyTo returns the step that copies the disk of this host to new hosts. The host is paused
+// during the copy.
 func (m Machine) CopyTo(others []Machine) step.Step {
 	return step.Always(fmt.Sprintf("copy the disk of %s to %d hosts", m.config.Name, len(others)), func(ctx context.Context) error {
 		config := docker.VolumeCopy{Image: m.config.Image, From: m.config.Volumes[dataPath], Constant: constantFiles, Without: notCopied}

@@ -103,7 +103,7 @@ func useOtherEtcd(h *local.Host) step.Step {
 	return step.When(name, name, func(context.Context) (bool, error) {
 		return len(parts.Others(h)) > 0 && !parts.UsesOtherEtcd(h), nil
 	}, func(ctx context.Context) error {
-		// A control plane that has just joined serves before the balancer of this host knows it.
+		// The balancer of this host notices a new API server a moment after it is ready.
 		another := func(context.Context) error { return parts.AnotherServes(h) }
 		if err := step.Until(step.WithLimit(ctx, step.CheckLimit(ctx)), another, nil); err != nil {
 			return err
@@ -116,8 +116,9 @@ func useOtherEtcd(h *local.Host) step.Step {
 }
 
 // Keep applies the steps that a control plane needs after a change of the
-// nodes. It first waits for the API server, which the agent may be restarting,
-// and last for the components that may have lost their election meanwhile.
+// nodes. Before them, it waits for the API server, because the agent may be
+// restarting it. After them, it waits for the controller manager and the
+// scheduler, which restart if they lose their leases meanwhile.
 func Keep(ctx context.Context, h *local.Host) error {
 	watch := func(component string) func(context.Context) error { return parts.StaticPod(h, component).Watch }
 	return (&step.Runner{}).Do(ctx, slices.Concat(
