@@ -22,7 +22,8 @@ import (
 type compilation struct {
 	recipe    Recipe
 	arch      string
-	source    string // main.go
+	source    string   // main.go
+	imports   []string // the source of each of recipe.Imports
 	beside    string
 	stub      string
 	sums      string // go.sum
@@ -55,6 +56,9 @@ func (b *Builder) compilation(ctx context.Context, r Recipe, arch string) (compi
 	if r.Main != "" {
 		c.source = recipeFile(r.Main)
 	}
+	for _, name := range r.Imports {
+		c.imports = append(c.imports, recipeFile(name+".go.tmpl"))
+	}
 	if r.Stub != nil {
 		c.stub = recipeFile(r.Stub.Source)
 	}
@@ -83,8 +87,8 @@ func (c compilation) inModule(do func(work string) error) error {
 	defer os.RemoveAll(work)
 	goVersion := strings.TrimPrefix(c.goVersion, "go")
 	files := map[string]string{"go.mod": c.recipe.goMod(goVersion), "go.sum": c.sums, "main.go": c.source}
-	if c.recipe.Main != "" && c.beside != "" {
-		files["beside.go"] = c.beside
+	for i, name := range c.recipe.Imports {
+		files[filepath.Join(name, name+".go")] = c.imports[i]
 	}
 	if stub := c.recipe.Stub; stub != nil {
 		files[filepath.Join(stub.dir(), "go.mod")] = fmt.Sprintf("module %s\n\ngo %s\n", stub.Module, goVersion)

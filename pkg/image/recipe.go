@@ -11,8 +11,8 @@ import (
 //go:embed recipes
 var recipes embed.FS
 
-// startFile reads StartGOGC.
-const startFile = "start.go.tmpl"
+// startPackage reads StartGOGC.
+const startPackage = "start"
 
 // StartGOGC is the environment variable with the value of GOGC for the first seconds of
 // hyperkube and etcd. Official images ignore it. With StartPercent, a control plane needs
@@ -32,7 +32,8 @@ type Recipe struct {
 	Replace  map[string]string // module: "module version" or a directory
 	Packages []string          // what to build; the last element names the program
 	Tests    []string          `json:",omitempty"` // packages whose tests are the program, NAME.test
-	Beside   string            `json:",omitempty"` // file in recipes/ that is compiled into Main, or into each of Tests
+	Imports  []string          `json:",omitempty"` // packages of the module that Main imports: file recipes/NAME.go.tmpl
+	Beside   string            `json:",omitempty"` // file in recipes/ that is compiled into each of Tests
 	Stub     *stub             `json:",omitempty"`
 	LDFlags  []string
 	// CgoOn lists architectures where a feature needs C code; it is then
@@ -46,7 +47,7 @@ func (v Versions) Recipe(name string) Recipe {
 	switch name {
 	case "hyperkube":
 		r.Version, r.Main, r.Require = v.Kubernetes, "hyperkube.go.tmpl", v.kubernetesModule()
-		r.Beside = startFile
+		r.Imports = []string{startPackage, "translations"}
 		r.LDFlags = v.stamp(v.Kubernetes)
 	case "programs":
 		r.Version, r.Packages, r.Require = v.Kubernetes, nil, v.kubernetesModule() // packages as they are asked for
@@ -56,7 +57,7 @@ func (v Versions) Recipe(name string) Recipe {
 		r.LDFlags = v.stamp(v.Kubernetes)
 	case "etcd":
 		release, _, _ := strings.Cut(v.Etcd, "-") // without the revision of its image
-		r.Version, r.Main, r.Beside = "v"+release, "etcd.go.tmpl", startFile
+		r.Version, r.Main, r.Imports = "v"+release, "etcd.go.tmpl", []string{startPackage}
 		r.Require = map[string]string{"go.etcd.io/etcd/server/v3": r.Version}
 	case "flannel":
 		r.Version, r.CgoOn = "v"+v.Flannel, []string{"amd64"} // the udp backend
@@ -169,9 +170,12 @@ func recipeFile(name string) string {
 	return string(data)
 }
 
+// goMod returns the go.mod of a recipe. The name of its module precedes those of all
+// other modules, because Go initializes packages in the order of their paths: Imports
+// come before the packages that they prepare.
 func (r Recipe) goMod(goVersion string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "module kube-bootstrap.dev/%s\n\ngo %s\n", r.Name, goVersion)
+	fmt.Fprintf(&b, "module build.kube-bootstrap.dev/%s\n\ngo %s\n", r.Name, goVersion)
 	for _, m := range sortedKeys(r.Require) {
 		fmt.Fprintf(&b, "require %s %s\n", m, r.Require[m])
 	}
