@@ -29,6 +29,9 @@ func changeComponents(t *testing.T, master machine) {
 	}
 	expect("", "1")
 	master.sh(t, omitsTranslations)
+	if metrics := master.kubectl(t, "get --raw /metrics"); !strings.Contains(metrics, "go_gc_gogc_percent 50\n") && !strings.Contains(metrics, "go_gc_gogc_percent 100\n") {
+		t.Error("the API server, which started long ago, does not collect its garbage as usual")
+	}
 	// An etcd that waits at least two seconds for a leader gets the message to elect itself.
 	master.sh(t, "kube-bootstrap master --apiserver-arg event-ttl=2h --feature-gates ContextualLogging=false --etcd-arg '{heartbeat-interval: 2000, election-timeout: 20000}'")
 	expect("2h", "0")
