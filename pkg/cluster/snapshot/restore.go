@@ -3,6 +3,8 @@ package snapshot
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/testhost"
@@ -22,6 +24,9 @@ func Restore(ctx context.Context, setup testhost.Setup, name string) error {
 		return &step.Problem{Name: "snapshot-version", Text: fmt.Sprintf("snapshot %s is of form %d, this program knows %d", name, c.Format, format),
 			Remedy: "use the kube-bootstrap that made it"}
 	}
+	if err := whole(ctx, setup.Session, c); err != nil {
+		return err
+	}
 	for inside, outside := range c.Ports {
 		setup.APIPort, setup.Publish = int(inside), inside == outside
 	}
@@ -30,6 +35,45 @@ func Restore(ctx context.Context, setup testhost.Setup, name string) error {
 	}
 	setup.Subnet = c.Subnet
 	return setup.Session.Run(ctx, restoring{setup, c}.plan())
+}
+
+// whole returns the problem that the engine lacks parts of a snapshot. Restore must
+// return it before it removes the hosts. `docker system prune -a` removes the images
+// of snapshots, because no container uses them, but not their volumes.
+func whole(ctx context.Context, s *session.Session, c contents) error {
+	images, err := s.Cluster().Images(ctx)
+	if err != nil {
+		return err
+	}
+	volumes, err := s.Cluster().Volumes(ctx)
+	if err != nil {
+		return err
+	}
+	has := map[string]bool{}
+	for _, v := range volumes {
+		has[v.Name] = true
+	}
+	for _, ref := range images {
+		has[ref] = true
+	}
+	lost := slices.DeleteFunc(c.parts(), func(part string) bool { return has[part] })
+	if len(lost) == 0 {
+		return nil
+	}
+	return &step.Problem{Name: "snapshot-incomplete",
+		Text:   "snapshot " + c.Snapshot.Name + " of cluster " + s.Name + " cannot be restored: the Docker engine lacks " + strings.Join(lost, ", "),
+		Remedy: "restore another snapshot, or create the cluster again with `kube-bootstrap cluster up --recreate --name " + s.Name + "`"}
+}
+
+// parts returns the names of the images and volumes of a snapshot.
+func (c contents) parts() (all []string) {
+	for _, m := range c.Machines {
+		all = append(all, rootOf(m.Name, c.Snapshot.Name))
+		for _, volume := range testhost.OwnVolumes(m) {
+			all = append(all, copyOf(volume, c.Snapshot.Name))
+		}
+	}
+	return all
 }
 
 type restoring struct {

@@ -1,0 +1,59 @@
+package cluster
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
+)
+
+// savedHost makes a snapshot of one host, master-1: its note and its volume, but not its image.
+func savedHost(t *testing.T, s *session.Session, name string) (image string) {
+	t.Helper()
+	host := s.Name + "-master-1"
+	note := fmt.Sprintf(`{"format": 1, "snapshot": {"name": %q}, "subnet": "10.211.0.0/16",
+		"machines": [{"Name": %q, "Cluster": %q, "Volumes": {"/var/lib": "%s-var-lib"}}]}`, name, host, s.Name, host)
+	must.NoError(t, errors.Join(s.Cluster().Note(t.Context(), "snapshot."+name, note),
+		s.Cluster().MakeVolume(t.Context(), host+"-var-lib.snapshot."+name, map[string]string{"kube-bootstrap.dev/snapshot": name})))
+	return "kube-bootstrap/snapshot:" + host + "." + name
+}
+
+// importEmpty makes an image of the cluster without files.
+func importEmpty(t *testing.T, s *session.Session, ref string) {
+	t.Helper()
+	must.NoError(t, s.Engine.Images().Import(t.Context(), ref, bytes.NewReader(make([]byte, 1024)), "LABEL "+docker.ClusterLabel+"="+s.Name))
+}
+
+// hasProblem fails the test unless err is the problem with this name and remedy.
+func hasProblem(t *testing.T, err error, name, remedy string) {
+	t.Helper()
+	if found := step.Problems(err); len(found) != 1 || found[0].Name != name || !strings.Contains(found[0].Remedy, remedy) {
+		t.Errorf("got %v, want %s with the remedy %s", err, name, remedy)
+	}
+}
+
+// TestAnIncompleteSnapshotIsNotRestored: `docker system prune -a` has removed the image of a
+// snapshot. The hosts must stay.
+func TestAnIncompleteSnapshotIsNotRestored(t *testing.T) {
+	s, options, record := noHosts(t)
+	ctx := t.Context()
+	image := savedHost(t, s, "used")
+	must.NoError(t, errors.Join(s.WriteRecord(ctx, &record), s.Cluster().MakeVolume(ctx, s.Name+"-master-1-var-lib", nil)))
+	err := RestoreSnapshot(ctx, options, "used", nil)
+	hasProblem(t, err, "snapshot-incomplete", "another snapshot")
+	if !strings.Contains(fmt.Sprint(err), "the Docker engine lacks "+image+"; ") {
+		t.Errorf("%v: want the image %s only", err, image)
+	}
+	notes, err := s.Cluster().Notes(ctx)
+	must.NoError(t, err)
+	if left := strings.Fields(volumesLeft(t, s)); notes[session.RestoringNote] != "" || notes[session.RecordNote] == "" || !slices.Contains(left, "-master-1-var-lib") {
+		t.Errorf("the cluster has changed: notes %v, volumes %v", notes, left)
+	}
+}
