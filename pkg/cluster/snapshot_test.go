@@ -8,7 +8,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/client"
+
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/snapshot"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
@@ -55,5 +59,31 @@ func TestAnIncompleteSnapshotIsNotRestored(t *testing.T) {
 	must.NoError(t, err)
 	if left := strings.Fields(volumesLeft(t, s)); notes[session.RestoringNote] != "" || notes[session.RecordNote] == "" || !slices.Contains(left, "-master-1-var-lib") {
 		t.Errorf("the cluster has changed: notes %v, volumes %v", notes, left)
+	}
+}
+
+// TestAnImageInUseOutlivesItsSnapshot: the hosts were restored from a snapshot that is then removed.
+func TestAnImageInUseOutlivesItsSnapshot(t *testing.T) {
+	s, options, _ := noHosts(t)
+	ctx := t.Context()
+	used, other := savedHost(t, s, "used"), savedHost(t, s, "other")
+	importEmpty(t, s, used)
+	importEmpty(t, s, other)
+	host, err := s.Engine.ContainerCreate(ctx, client.ContainerCreateOptions{Config: &container.Config{
+		Image: used, Cmd: []string{"/init"}, Labels: map[string]string{docker.OurLabel: "cluster", docker.ClusterLabel: s.Name},
+	}})
+	must.NoError(t, err)
+	for _, name := range []string{"used", "other"} {
+		if err := snapshot.Remove(ctx, options.Options, name); err != nil {
+			t.Errorf("remove %s: %v", name, err)
+		}
+	}
+	if left, err := s.Cluster().Images(ctx); err != nil || !slices.Equal(left, []string{used}) {
+		t.Errorf("images %v, %v, want %s", left, err, used)
+	}
+	must.NoError(t, s.Engine.Remove(ctx, host.ID))
+	hasProblem(t, snapshot.Remove(ctx, options.Options, "none"), "snapshot-missing", "save none")
+	if left, err := s.Cluster().Images(ctx); err != nil || len(left) > 0 {
+		t.Errorf("without the host: images %v, %v", left, err)
 	}
 }
