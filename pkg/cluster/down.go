@@ -32,12 +32,7 @@ func Down(ctx context.Context, options Options) error {
 // and builds stays.
 func Clean(ctx context.Context, options Options) error {
 	return session.Do(ctx, options.Options, alone, func(s *session.Session, _ topology.State) error {
-		release, err := s.Hold(ctx, session.SnapshotsLock)
-		if err != nil {
-			return err
-		}
-		defer release()
-		err = errors.Join(kubeconfig.Unmerge(ctx, s.Options), remove(ctx, s), os.RemoveAll(s.PrivateDir()))
+		err := errors.Join(kubeconfig.Unmerge(ctx, s.Options), remove(ctx, s), os.RemoveAll(s.PrivateDir()))
 		if options.KeepImages {
 			return err
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/snapshot"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
@@ -21,12 +22,12 @@ import (
 // savedHost makes a snapshot of one host, master-1: its note and its volume, but not its image.
 func savedHost(t *testing.T, s *session.Session, name string) (image string) {
 	t.Helper()
-	host := s.Name + "-master-1"
+	machine := s.Name + "-master-1"
 	note := fmt.Sprintf(`{"format": 1, "snapshot": {"name": %q}, "subnet": "10.211.0.0/16",
-		"machines": [{"Name": %q, "Cluster": %q, "Volumes": {"/var/lib": "%s-var-lib"}}]}`, name, host, s.Name, host)
+		"machines": [{"Name": %q, "Cluster": %q, "Volumes": {"/var/lib": "%s-var-lib"}}]}`, name, machine, s.Name, machine)
 	must.NoError(t, errors.Join(s.Cluster().Note(t.Context(), "snapshot."+name, note),
-		s.Cluster().MakeVolume(t.Context(), host+"-var-lib.snapshot."+name, map[string]string{"kube-bootstrap.dev/snapshot": name})))
-	return "kube-bootstrap/snapshot:" + host + "." + name
+		s.Cluster().MakeVolume(t.Context(), machine+"-var-lib.snapshot."+name, map[string]string{"kube-bootstrap.dev/snapshot": name})))
+	return "kube-bootstrap/snapshot:" + machine + "." + name
 }
 
 // importEmpty makes an image of the cluster without files.
@@ -69,7 +70,7 @@ func TestAnImageInUseOutlivesItsSnapshot(t *testing.T) {
 	used, other := savedHost(t, s, "used"), savedHost(t, s, "other")
 	importEmpty(t, s, used)
 	importEmpty(t, s, other)
-	host, err := s.Engine.ContainerCreate(ctx, client.ContainerCreateOptions{Config: &container.Config{
+	restored, err := s.Engine.ContainerCreate(ctx, client.ContainerCreateOptions{Config: &container.Config{
 		Image: used, Cmd: []string{"/init"}, Labels: map[string]string{docker.OurLabel: "cluster", docker.ClusterLabel: s.Name},
 	}})
 	must.NoError(t, err)
@@ -81,9 +82,31 @@ func TestAnImageInUseOutlivesItsSnapshot(t *testing.T) {
 	if left, err := s.Cluster().Images(ctx); err != nil || !slices.Equal(left, []string{used}) {
 		t.Errorf("images %v, %v, want %s", left, err, used)
 	}
-	must.NoError(t, s.Engine.Remove(ctx, host.ID))
+	must.NoError(t, s.Engine.Remove(ctx, restored.ID))
 	hasProblem(t, snapshot.Remove(ctx, options.Options, "none"), "snapshot-missing", "save none")
 	if left, err := s.Cluster().Images(ctx); err != nil || len(left) > 0 {
 		t.Errorf("without the host: images %v, %v", left, err)
+	}
+}
+
+// TestOneRunAtATime: another run, such as `cluster up`, changes the cluster.
+func TestOneRunAtATime(t *testing.T) {
+	s, options, _ := noHosts(t)
+	ctx := t.Context()
+	savedHost(t, s, "used")
+	release, err := s.Hold(ctx, session.ClusterLock)
+	must.NoError(t, err)
+	defer release()
+	for what, err := range map[string]error{
+		"save":    snapshot.Save(ctx, options.Options, "other", nil),
+		"restore": RestoreSnapshot(ctx, options, "used", nil),
+		"remove":  snapshot.Remove(ctx, options.Options, "used"),
+	} {
+		if !errors.Is(err, host.ErrLocked) {
+			t.Errorf("%s: %v, want %v", what, err, host.ErrLocked)
+		}
+	}
+	if kept, err := snapshot.Names(ctx, s); err != nil || !slices.Equal(kept, []string{"used"}) {
+		t.Errorf("snapshots %v, %v", kept, err)
 	}
 }

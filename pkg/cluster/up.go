@@ -188,7 +188,7 @@ func removalTitle(cluster string, snapshots []string) string {
 
 // RestoreSnapshot replaces all hosts by the hosts of a snapshot.
 func RestoreSnapshot(ctx context.Context, options Options, name string, emit func(session.Event)) error {
-	scope := session.Scope{Needs: session.ACluster, Lock: session.SnapshotsLock, Emit: emit}
+	scope := session.Scope{Needs: session.ACluster, Lock: session.ClusterLock, Emit: emit}
 	return open(ctx, options, scope, func(s *session.Session, _ topology.State, o Options) error {
 		if err := snapshot.Restore(ctx, o.setup(s, o.Topology(s.Name, topology.State{})), name); err != nil {
 			return err

@@ -142,25 +142,20 @@ func (s *Session) Run(ctx context.Context, plan step.Plan) error {
 }
 
 // Lock names the runs that exclude one another on the same cluster.
-type Lock struct {
-	kind  string
-	waits bool // until the other run ends, instead of failing
-}
+type Lock struct{ kind string }
 
-// The locks of a cluster.
+// The locks of a cluster. A run has one of them at most, so that no two runs wait for each
+// other. ClusterLock is also the lock of the snapshots: a save and a restore need hosts that no
+// other run changes, and each removal of what a killed run left also stops the copies of a
+// running one.
 var (
-	ClusterLock   = Lock{kind: "cluster"}
-	SuiteLock     = Lock{kind: "e2e"}
-	SnapshotsLock = Lock{kind: "snapshot", waits: true}
+	ClusterLock = Lock{kind: "cluster"}
+	SuiteLock   = Lock{kind: "e2e"}
 )
 
-// Hold acquires a lock of the cluster. The caller releases it.
+// Hold acquires a lock of the cluster, or fails if another run has it. The caller releases it.
 func (s *Session) Hold(ctx context.Context, l Lock) (release func(), err error) {
-	name := l.kind + "-" + s.Name
-	if l.waits {
-		return s.HoldCache(ctx, name)
-	}
-	path, err := s.lockFile(name)
+	path, err := s.lockFile(l.kind + "-" + s.Name)
 	if err == nil {
 		release, err = host.Lock(ctx, path)
 	}

@@ -14,7 +14,8 @@ import (
 
 // Restore replaces the hosts of a cluster by those of a snapshot, and waits until
 // they are Ready. It removes the present state of the hosts. A note with the name of
-// the snapshot makes the next run continue if this one is killed.
+// the snapshot makes the next run continue if this one is killed. The caller has
+// session.ClusterLock.
 func Restore(ctx context.Context, setup testhost.Setup, name string) error {
 	c, err := contentsNamed(ctx, setup.Session, name)
 	if err != nil {

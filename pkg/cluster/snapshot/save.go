@@ -21,7 +21,7 @@ const First = "first"
 // Save copies the disks of all hosts of a cluster to a snapshot. All hosts are
 // paused at the same time while they are copied.
 func Save(ctx context.Context, options session.Options, name string, emit func(session.Event)) error {
-	scope := session.Scope{Needs: session.ACluster, Lock: session.SnapshotsLock, Emit: emit}
+	scope := session.Scope{Needs: session.ACluster, Lock: session.ClusterLock, Emit: emit}
 	return session.Do(ctx, options, scope, func(s *session.Session, _ topology.State) error {
 		save := &saving{session: s, name: name, spare: spare}
 		if err := save.check(ctx); err != nil {
@@ -32,18 +32,13 @@ func Save(ctx context.Context, options session.Options, name string, emit func(s
 }
 
 // SaveFirst replaces the snapshot First. It saves none if the engine's disk is
-// too full, because the cluster is up nevertheless.
+// too full, because the cluster is up nevertheless. The caller has session.ClusterLock.
 func SaveFirst(ctx context.Context, s *session.Session) error {
-	release, err := s.Hold(ctx, session.SnapshotsLock)
-	if err != nil {
-		return err
-	}
-	defer release()
 	if err := Drop(ctx, s, First); err != nil {
 		return err
 	}
 	save := &saving{session: s, name: First, spare: spareFirst}
-	err = save.check(ctx)
+	err := save.check(ctx)
 	if problems := step.Problems(err); len(problems) > 0 && problems[0].Name == "snapshot-space" {
 		step.Report(ctx, "left out: "+problems[0].Text, 0, 0)
 		return nil

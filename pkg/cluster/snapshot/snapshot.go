@@ -80,7 +80,8 @@ func Settings(ctx context.Context, s *session.Session, name string) (*session.Re
 
 // Remove removes a snapshot, and the parts of incomplete snapshots.
 func Remove(ctx context.Context, options session.Options, name string) error {
-	return session.Do(ctx, options, session.Scope{Needs: session.ACluster}, func(s *session.Session, _ topology.State) error {
+	scope := session.Scope{Needs: session.ACluster, Lock: session.ClusterLock}
+	return session.Do(ctx, options, scope, func(s *session.Session, _ topology.State) error {
 		all, err := contentsOf(ctx, s)
 		if err != nil {
 			return err
@@ -93,6 +94,7 @@ func Remove(ctx context.Context, options session.Options, name string) error {
 }
 
 // Drop removes a snapshot if it exists, its note first: parts without a note are no snapshot.
+// The caller has session.ClusterLock.
 func Drop(ctx context.Context, s *session.Session, name string) error {
 	if err := s.Cluster().Forget(ctx, noteKey+name); err != nil {
 		return err
