@@ -100,15 +100,21 @@ func (o Options) noteComponents(s *session.Session) step.Step {
 		If(o.Components.Bundle != "")
 }
 
-// dropOldComponents removes bundles of former components, on a node if the engine is remote.
-func dropOldComponents(ctx context.Context, s *session.Session, note, node string) error {
-	keep := componentsName(note)
+// dropOldComponents removes the bundles of former components except those of the notes, on a
+// node if the engine is remote.
+func dropOldComponents(ctx context.Context, s *session.Session, notes []string, node string) error {
+	var kept []string
+	find := []string{"find", testhost.SharedDir, "-name", "programs-*"}
+	for _, note := range notes {
+		name := componentsName(note)
+		kept, find = append(kept, name), append(find, "!", "-name", name)
+	}
 	if s.Engine.Remote() {
-		return s.Node(node).Run(ctx, "find", testhost.SharedDir, "-name", "programs-*", "!", "-name", keep, "-delete")
+		return s.Node(node).Run(ctx, append(find, "-delete")...)
 	}
 	all, err := filepath.Glob(filepath.Join(s.SharedDir(), "programs-*"))
 	for _, path := range all {
-		if filepath.Base(path) != keep {
+		if !slices.Contains(kept, filepath.Base(path)) {
 			err = errors.Join(err, os.Remove(path))
 		}
 	}

@@ -34,12 +34,16 @@ func TestHostsFindTheProgramsBesideTheBundle(t *testing.T) {
 		must.NoError(t, o.setup(s, topology.Topology{}).Share().Apply(t.Context()))
 		return o.Components
 	}
+	inSnapshot := share("v1.36.3+000")
 	share("v1.36.3+aaa")
 	components := share("v1.36.3+bbb")
-	must.NoError(t, dropOldComponents(t.Context(), s, components.note(), ""))
+	must.NoError(t, dropOldComponents(t.Context(), s, []string{inSnapshot.note(), components.note()}, ""))
 	found, err := filepath.Glob(filepath.Join(s.SharedDir(), "*"))
-	if err != nil || len(found) != 2 {
+	if err != nil || len(found) != 3 {
 		t.Errorf("hosts see %q, %v", found, err)
+	}
+	if _, err := os.Stat(filepath.Join(s.SharedDir(), componentsName(inSnapshot.note()))); err != nil {
+		t.Error(err)
 	}
 	args := source{shared: true, components: components.note()}.args()
 	if len(args) != 4 || args[3] != testhost.SharedDir+"/"+bundleName {

@@ -14,6 +14,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/apiserver"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/snapshot"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -43,7 +44,11 @@ func Reup(ctx context.Context, options Options, emit func(session.Event)) (stale
 		if err != nil {
 			return err
 		}
-		return dropOldComponents(ctx, c.session, c.source.components, master.Name)
+		inSnapshots, err := snapshot.Components(ctx, c.session)
+		if err != nil {
+			return err
+		}
+		return dropOldComponents(ctx, c.session, append(inSnapshots, c.source.components), master.Name)
 	})
 	return stale, err
 }

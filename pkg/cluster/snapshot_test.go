@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -19,12 +20,13 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
-// savedHost makes a snapshot of one host, master-1: its note and its volume, but not its image.
-func savedHost(t *testing.T, s *session.Session, name string) (image string) {
+// savedHost makes a snapshot of one host, master-1: its note with more fields, and its volume,
+// but not its image.
+func savedHost(t *testing.T, s *session.Session, name string, more ...string) (image string) {
 	t.Helper()
 	machine := s.Name + "-master-1"
-	note := fmt.Sprintf(`{"format": 1, "snapshot": {"name": %q}, "subnet": "10.211.0.0/16",
-		"machines": [{"Name": %q, "Cluster": %q, "Volumes": {"/var/lib": "%s-var-lib"}}]}`, name, machine, s.Name, machine)
+	note := fmt.Sprintf(`{"format": 1, "snapshot": {"name": %q},
+		"machines": [{"Name": %q, "Cluster": %q, "Volumes": {"/var/lib": "%s-var-lib"}}]%s}`, name, machine, s.Name, machine, strings.Join(more, ""))
 	must.NoError(t, errors.Join(s.Cluster().Note(t.Context(), "snapshot."+name, note),
 		s.Cluster().MakeVolume(t.Context(), machine+"-var-lib.snapshot."+name, map[string]string{"kube-bootstrap.dev/snapshot": name})))
 	return "kube-bootstrap/snapshot:" + machine + "." + name
@@ -108,5 +110,29 @@ func TestOneRunAtATime(t *testing.T) {
 	}
 	if kept, err := snapshot.Names(ctx, s); err != nil || !slices.Equal(kept, []string{"used"}) {
 		t.Errorf("snapshots %v, %v", kept, err)
+	}
+}
+
+// TestARestoreBringsBackTheComponents, so that `cluster up` and `node add` do not run those of a
+// later `reup`. The restores fail, because the snapshots have no subnet and no shell.
+func TestARestoreBringsBackTheComponents(t *testing.T) {
+	s, options, _ := noHosts(t)
+	ctx := t.Context()
+	const own = `{"kubelet":"v1.37.2+a"}`
+	importEmpty(t, s, savedHost(t, s, "release"))
+	importEmpty(t, s, savedHost(t, s, "checkout", `, "components": `+strconv.Quote(own)))
+	for _, name := range []string{"checkout", "release"} {
+		must.NoError(t, s.Cluster().Note(ctx, session.ComponentsNote, `{"kubelet":"v1.37.2+b"}`))
+		if err := RestoreSnapshot(ctx, options, name, nil); err == nil {
+			t.Errorf("%s was restored", name)
+		}
+		notes, err := s.Cluster().Notes(ctx)
+		want := map[string]string{"checkout": own}[name]
+		if err != nil || notes[session.RestoringNote] != name || notes[session.ComponentsNote] != want {
+			t.Errorf("%s: notes %v, %v, want components %q", name, notes, err, want)
+		}
+	}
+	if kept, err := snapshot.Components(ctx, s); err != nil || !slices.Equal(kept, []string{own}) {
+		t.Errorf("components of snapshots %q, %v", kept, err)
 	}
 }

@@ -109,7 +109,17 @@ func (r restoring) plan() step.Plan {
 }
 
 func (r restoring) begin(ctx context.Context) error {
-	if err := r.Session.Cluster().Note(ctx, session.RestoringNote, r.contents.Snapshot.Name); err != nil {
+	cluster := r.Session.Cluster()
+	if err := cluster.Note(ctx, session.RestoringNote, r.contents.Snapshot.Name); err != nil {
+		return err
+	}
+	var err error
+	if r.contents.Components == "" {
+		err = cluster.Forget(ctx, session.ComponentsNote)
+	} else {
+		err = cluster.Note(ctx, session.ComponentsNote, r.contents.Components)
+	}
+	if err != nil {
 		return err
 	}
 	return r.Session.WriteRecord(ctx, nil) // it may be the record of a removal, which the next run would continue instead

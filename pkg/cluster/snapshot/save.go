@@ -163,8 +163,12 @@ func (s *saving) writeNote(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	notes, err := s.session.Cluster().Notes(ctx)
+	if err != nil {
+		return err
+	}
 	c := contents{
-		Format: format, Settings: now, Subnet: subnet, Ports: front.Ports,
+		Format: format, Settings: now, Components: notes[session.ComponentsNote], Subnet: subnet, Ports: front.Ports,
 		Snapshot: Snapshot{Name: s.name, Made: time.Now().UTC().Truncate(time.Second), Kubernetes: now.Version(), Bytes: s.bytes},
 	}
 	for _, h := range s.hosts {

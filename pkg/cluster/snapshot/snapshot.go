@@ -34,12 +34,13 @@ type Snapshot struct {
 
 // contents is the note of a snapshot.
 type contents struct {
-	Format   int               `json:"format"`
-	Snapshot Snapshot          `json:"snapshot"`
-	Settings *session.Record   `json:"settings,omitempty"` // nil if the cluster was not finished
-	Subnet   netip.Prefix      `json:"subnet"`
-	Ports    map[uint16]uint16 `json:"ports,omitempty"` // published ports of the front
-	Machines []docker.Machine  `json:"machines"`
+	Format     int               `json:"format"`
+	Snapshot   Snapshot          `json:"snapshot"`
+	Settings   *session.Record   `json:"settings,omitempty"`   // nil if the cluster was not finished
+	Components string            `json:"components,omitempty"` // the session.ComponentsNote
+	Subnet     netip.Prefix      `json:"subnet"`
+	Ports      map[uint16]uint16 `json:"ports,omitempty"` // published ports of the front
+	Machines   []docker.Machine  `json:"machines"`
 }
 
 const (
@@ -76,6 +77,17 @@ func Names(ctx context.Context, s *session.Session) ([]string, error) {
 func Settings(ctx context.Context, s *session.Session, name string) (*session.Record, error) {
 	all, err := contentsOf(ctx, s)
 	return all[name].Settings, err
+}
+
+// Components returns the session.ComponentsNote of each snapshot that has one.
+func Components(ctx context.Context, s *session.Session) (notes []string, err error) {
+	all, err := contentsOf(ctx, s)
+	for _, c := range all {
+		if c.Components != "" {
+			notes = append(notes, c.Components)
+		}
+	}
+	return notes, err
 }
 
 // Remove removes a snapshot, and the parts of incomplete snapshots.
