@@ -56,7 +56,7 @@ func replaceHosts(ctx context.Context, s *session.Session, next session.Record) 
 	if err := s.WriteRecord(ctx, &next); err != nil {
 		return err
 	}
-	for _, key := range []string{session.RestoringNote, session.ComponentsNote} {
+	for _, key := range []string{session.RestoringNote, session.ComponentsNote, session.FirstNote} {
 		if err := s.Cluster().Forget(ctx, key); err != nil {
 			return err
 		}

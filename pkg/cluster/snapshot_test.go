@@ -136,3 +136,29 @@ func TestARestoreBringsBackTheComponents(t *testing.T) {
 		t.Errorf("components of snapshots %q, %v", kept, err)
 	}
 }
+
+// TestTheFirstSnapshotIsRetried: the first run has recorded that the cluster is up, and could not
+// save the snapshot, because the hosts are gone.
+func TestTheFirstSnapshotIsRetried(t *testing.T) {
+	s, options, record := noHosts(t)
+	ctx := t.Context()
+	options.FirstSnapshot = true
+	pending := func() bool {
+		notes, err := s.Cluster().Notes(ctx)
+		must.NoError(t, err)
+		return notes[session.FirstNote] != ""
+	}
+	for _, run := range []string{"first", "second"} {
+		must.NoError(t, (up{s, options, record}).finish(ctx))
+		if err := (up{s, options, record}).saveFirst(ctx); err == nil || !pending() {
+			t.Errorf("%s run: %v, to be saved later: %t", run, err, pending())
+		}
+	}
+	options.FirstSnapshot = false
+	if err := (up{s, options, record}).saveFirst(ctx); err != nil || pending() {
+		t.Errorf("a run without a snapshot: %v, to be saved later: %t", err, pending())
+	}
+	if err := (up{s, options, record}).finish(ctx); err != nil || pending() {
+		t.Errorf("a later run: %v, to be saved: %t", err, pending())
+	}
+}

@@ -42,6 +42,9 @@ func Up(ctx context.Context, options Options, emit func(session.Event)) error {
 		if err == nil && !complete {
 			err = u.create(ctx)
 		}
+		if err == nil {
+			err = u.saveFirst(ctx)
+		}
 		if err != nil {
 			return err
 		}
@@ -99,19 +102,31 @@ func begin(ctx context.Context, setup testhost.Setup, o Options, first step.Step
 	return errors.Join(err, removeBegun(cleanup, s))
 }
 
-// finish records that the cluster is up and, the first time, saves a snapshot.
+// finish records that the cluster is up and, the first time, that its first snapshot follows.
 func (u up) finish(ctx context.Context) error {
 	then, err := u.session.UpRecord(ctx)
 	if err != nil {
 		return err
 	}
-	if then == nil || !reflect.DeepEqual(*then, u.record) {
-		if err := u.session.WriteRecord(ctx, &u.record); err != nil {
+	if then != nil && reflect.DeepEqual(*then, u.record) {
+		return nil
+	}
+	if then == nil && u.options.FirstSnapshot { // before the record, which ends the first time
+		if err := u.session.Cluster().Note(ctx, session.FirstNote, snapshot.First); err != nil {
 			return err
 		}
 	}
-	if then != nil || !u.options.FirstSnapshot {
-		return nil
+	return u.session.WriteRecord(ctx, &u.record)
+}
+
+// saveFirst saves the first snapshot if it is due, also after a run that failed to save it.
+func (u up) saveFirst(ctx context.Context) error {
+	notes, err := u.session.Cluster().Notes(ctx)
+	if err != nil || notes[session.FirstNote] == "" {
+		return err
+	}
+	if !u.options.FirstSnapshot {
+		return u.session.Cluster().Forget(ctx, session.FirstNote)
 	}
 	first := step.Always("take snapshot "+snapshot.First, func(ctx context.Context) error { return snapshot.SaveFirst(ctx, u.session) })
 	return u.session.Run(ctx, step.Plan{{first}})

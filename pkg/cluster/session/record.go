@@ -46,6 +46,7 @@ const (
 	RecordNote     = "settings"  // the Record
 	ComponentsNote = "programs"  // versions of the components that were built from a checkout
 	RestoringNote  = "restoring" // name of the snapshot that a run restores; the next run continues
+	FirstNote      = "first"     // the cluster is up, and its first snapshot is not saved yet; the next run saves it
 )
 
 // Removing reports whether a run removes the hosts of the cluster.

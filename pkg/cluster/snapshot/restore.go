@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -119,7 +120,7 @@ func (r restoring) begin(ctx context.Context) error {
 	} else {
 		err = cluster.Note(ctx, session.ComponentsNote, r.contents.Components)
 	}
-	if err != nil {
+	if err = errors.Join(err, cluster.Forget(ctx, session.FirstNote)); err != nil { // the hosts are no longer those of the first time
 		return err
 	}
 	return r.Session.WriteRecord(ctx, nil) // it may be the record of a removal, which the next run would continue instead

@@ -41,7 +41,7 @@ func SaveFirst(ctx context.Context, s *session.Session) error {
 	err := save.check(ctx)
 	if problems := step.Problems(err); len(problems) > 0 && problems[0].Name == "snapshot-space" {
 		step.Report(ctx, "left out: "+problems[0].Text, 0, 0)
-		return nil
+		return s.Cluster().Forget(ctx, session.FirstNote)
 	}
 	if err != nil {
 		return err
@@ -179,5 +179,8 @@ func (s *saving) writeNote(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.session.Cluster().Note(ctx, noteKey+s.name, string(word))
+	if err := s.session.Cluster().Note(ctx, noteKey+s.name, string(word)); err != nil || s.name != First {
+		return err
+	}
+	return s.session.Cluster().Forget(ctx, session.FirstNote)
 }
