@@ -82,7 +82,7 @@ func (c change) joining(ctx context.Context) (*joining, error) {
 func (c change) addPlan(n topology.Node, join *joining) step.Plan {
 	setup, master := c.options.setup(c.session, c.nodes), n.Role == topology.Master
 	return step.Plan{
-		{testhost.ImageStep(c.session, c.nodes.Variant(n)), c.machine(n).RemoveOldVolume()},
+		{testhost.ImageStep(c.session, c.nodes.Variant(n)), c.machine(n).RemoveOldVolume(), setup.Share()},
 		{setup.EngineFacts(preflight.DiskSpace)},
 		{setup.Boot(n)},
 		{remote.PutBinary(c.session, n.Name, c.options.Binary)},
@@ -155,6 +155,7 @@ func StartNode(ctx context.Context, options Options, name string, emit func(sess
 		}
 		setup := c.options.setup(c.session, c.nodes)
 		return c.session.Run(ctx, step.Plan{
+			{setup.Share()},
 			{setup.Front(), setup.Boot(n)},
 			{setup.LocalRegistry()},
 			{apiserver.NewWaiter(c.session).Step(n.Name)},
@@ -173,8 +174,9 @@ func RemoveNode(ctx context.Context, options Options, name string, force bool, d
 		if err := c.removable(ctx, n, drain); err != nil {
 			return err
 		}
+		setup := c.options.setup(c.session, c.nodes)
 		return c.session.Run(ctx, step.Plan{
-			{c.options.setup(c.session, c.nodes).Boot(n)}, {c.object(ctx, n).Drain(drain)}, {c.turndown(n)}, {c.object(ctx, n).Forget()}, {c.machine(n).Remove()},
+			{setup.Share()}, {setup.Boot(n)}, {c.object(ctx, n).Drain(drain)}, {c.turndown(n)}, {c.object(ctx, n).Forget()}, {c.machine(n).Remove()},
 		})
 	})
 }

@@ -64,12 +64,13 @@ func (u Setup) Boot(n topology.Node) step.Step {
 // StartPlan returns the plan that starts existing hosts with the containers beside
 // them, and waits until each node has reported Ready since, and until the DNS
 // serves. It runs no command on the hosts, because they start their services
-// themselves.
+// themselves. The engine starts no host whose shared directory is missing, as
+// after the cache was removed.
 func (u Setup) StartPlan(hosts []string) step.Plan {
 	start := step.Always(fmt.Sprintf("switch %d hosts on", len(hosts)), func(ctx context.Context) error {
 		return u.Session.Machines().SwitchOn(ctx, hosts...)
 	})
-	return step.Plan{{u.Front(), start}, {u.LocalRegistry()}, apiserver.NewWaiter(u.Session).Steps(hosts)}.Compact()
+	return step.Plan{{u.Share()}, {u.Front(), start}, {u.LocalRegistry()}, apiserver.NewWaiter(u.Session).Steps(hosts)}.Compact()
 }
 
 // Network returns the step that creates the network of a cluster.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
@@ -58,4 +59,24 @@ func TestSharedBundleFollowsItsSource(t *testing.T) {
 			t.Errorf("hosts see %q, %v; want %q", got, err, content)
 		}
 	}
+}
+
+// TestAStoppedClusterWithoutItsSharedDirectory: a user has removed the cache while the cluster was
+// off. The engine starts no host without its directory.
+func TestAStoppedClusterWithoutItsSharedDirectory(t *testing.T) {
+	s := &session.Session{Engine: &docker.Engine{Address: docker.DefaultAddress}, Options: session.Options{Name: "k", CacheDir: filepath.Join(t.TempDir(), "cache")}}
+	for _, stage := range (Setup{Session: s}).StartPlan([]string{"k-master-1"}) {
+		for _, one := range stage {
+			switch {
+			case one.Name == "share files with the hosts":
+				must.NoError(t, one.Apply(t.Context()))
+			case strings.HasPrefix(one.Name, "switch"):
+				if !session.FileExists(s.SharedDir()) {
+					t.Errorf("%q runs without %s", one.Name, s.SharedDir())
+				}
+				return
+			}
+		}
+	}
+	t.Error("no host is switched on")
 }
