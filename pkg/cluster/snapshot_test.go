@@ -162,3 +162,38 @@ func TestTheFirstSnapshotIsRetried(t *testing.T) {
 		t.Errorf("a later run: %v, to be saved: %t", err, pending())
 	}
 }
+
+// TestARestoreThatWasKilled has removed the hosts: `cluster up` finishes it, with the snapshot.
+func TestARestoreThatWasKilled(t *testing.T) {
+	s, options, _ := noHosts(t)
+	ctx := t.Context()
+	savedHost(t, s, "used")
+	savedHost(t, s, "other")
+	must.NoError(t, s.Cluster().Note(ctx, session.RestoringNote, "used"))
+	_, status := Status(ctx, options.Options, "")
+	for what, err := range map[string]error{
+		"status": status,
+		"save":   snapshot.Save(ctx, options.Options, "new", nil),
+		"remove": snapshot.Remove(ctx, options.Options, "used"),
+	} {
+		t.Run(what, func(t *testing.T) {
+			hasProblem(t, err, "cluster-unfinished", "cluster up --name "+s.Name+"` to finish")
+		})
+	}
+	must.NoError(t, snapshot.Remove(ctx, options.Options, "other"))
+	if kept, err := snapshot.Names(ctx, s); err != nil || !slices.Equal(kept, []string{"used"}) {
+		t.Errorf("snapshots %v, %v", kept, err)
+	}
+}
+
+// TestTheCauseOfMissingHosts: a first run that was killed leaves no settings and no snapshots.
+func TestTheCauseOfMissingHosts(t *testing.T) {
+	s, options, record := noHosts(t)
+	ctx := t.Context()
+	must.NoError(t, s.Cluster().MakeVolume(ctx, s.Name+"-master-1-var-lib", nil))
+	_, err := Status(ctx, options.Options, "")
+	hasProblem(t, err, "cluster-unfinished", "cluster up --name "+s.Name+"` to finish")
+	must.NoError(t, s.WriteRecord(ctx, &record))
+	_, err = Status(ctx, options.Options, "")
+	hasProblem(t, err, "cluster-hosts", "`kube-bootstrap cluster up --recreate --name "+s.Name+"`")
+}

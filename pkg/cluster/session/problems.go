@@ -35,26 +35,44 @@ func engineRemedy(address, text string) string {
 }
 
 // NoNodes returns the problem that the cluster has no nodes, which a killed run may have
-// been creating or removing.
+// been creating, restoring or removing.
 func (s *Session) NoNodes(ctx context.Context) error {
 	if err := s.MustExist(ctx); err != nil {
+		return err
+	}
+	restoring, err := s.Restoring(ctx)
+	if err != nil {
 		return err
 	}
 	r, err := s.Record(ctx)
 	switch {
 	case err != nil:
 		return err
-	case r == nil || r.Phase == "":
+	case restoring != "":
+		return s.RestoreUnfinished(restoring)
+	case r == nil:
+		return s.unfinished("a run that creates cluster " + s.Name + " has not finished")
+	case r.Phase == "":
 		return s.HostsGone()
 	}
-	return &step.Problem{Name: "cluster-unfinished", Text: "a run that removed the hosts of cluster " + s.Name + " to create it again was interrupted",
+	return s.unfinished("a run that removed the hosts of cluster " + s.Name + " to create it again was interrupted")
+}
+
+// RestoreUnfinished returns the problem that a run that restores a snapshot was killed, or is
+// still in progress unless the caller has ClusterLock.
+func (s *Session) RestoreUnfinished(snapshot string) error {
+	return s.unfinished("a run that restores snapshot " + snapshot + " of cluster " + s.Name + " has not finished")
+}
+
+func (s *Session) unfinished(text string) error {
+	return &step.Problem{Name: "cluster-unfinished", Text: text,
 		Remedy: "run `kube-bootstrap cluster up --name " + s.Name + "` to finish, or `kube-bootstrap cluster clean --name " + s.Name + "`"}
 }
 
 // HostsGone returns the problem that only the settings and snapshots of the cluster exist.
 func (s *Session) HostsGone() error {
 	return &step.Problem{Name: "cluster-hosts", Text: "the hosts of cluster " + s.Name + " are gone; its settings and snapshots are not",
-		Remedy: "restore one of `kube-bootstrap cluster snapshot list --name " + s.Name + "`, or add --recreate to create new hosts"}
+		Remedy: "restore one of `kube-bootstrap cluster snapshot list --name " + s.Name + "`, or create new hosts with `kube-bootstrap cluster up --recreate --name " + s.Name + "`"}
 }
 
 // RunningMaster observes the nodes and returns State.RunningMaster, or a problem.

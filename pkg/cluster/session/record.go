@@ -88,6 +88,15 @@ func (s *Session) UpRecord(ctx context.Context) (*Record, error) {
 	return r, err
 }
 
+// Restoring returns the name of the snapshot that a run restores, perhaps a killed one; "" for none.
+func (s *Session) Restoring(ctx context.Context) (snapshot string, err error) {
+	notes, err := s.Cluster().Notes(ctx)
+	if err != nil {
+		return "", s.NoAnswer(err)
+	}
+	return notes[RestoringNote], nil
+}
+
 // ParseRecord reads a record of the cluster with this name.
 func ParseRecord(cluster, text string) (*Record, error) {
 	var r Record

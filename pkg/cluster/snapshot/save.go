@@ -76,11 +76,18 @@ func (s *saving) check(ctx context.Context) error {
 		return &step.Problem{Name: "snapshot-exists", Text: "cluster " + cluster + " has a snapshot " + s.name + " already",
 			Remedy: "use another name, or run `kube-bootstrap cluster snapshot remove " + s.name + " --name " + cluster + "` first"}
 	}
+	restoring, err := s.session.Restoring(ctx)
+	if err != nil {
+		return err
+	}
+	if restoring != "" { // hosts may be missing
+		return s.session.RestoreUnfinished(restoring)
+	}
 	if s.hosts, err = testhost.Existing(ctx, s.session); err != nil {
 		return err
 	}
 	if len(s.hosts) == 0 {
-		return s.session.HostsGone()
+		return s.session.NoNodes(ctx)
 	}
 	return s.checkSpace(ctx)
 }

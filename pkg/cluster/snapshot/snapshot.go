@@ -101,6 +101,13 @@ func Remove(ctx context.Context, options session.Options, name string) error {
 		if _, ok := all[name]; !ok {
 			return errors.Join(missing(s.Name, name, all), sweep(ctx, s))
 		}
+		restoring, err := s.Restoring(ctx)
+		if err != nil {
+			return err
+		}
+		if restoring == name { // `cluster up` could not finish without it
+			return s.RestoreUnfinished(name)
+		}
 		return Drop(ctx, s, name)
 	})
 }
