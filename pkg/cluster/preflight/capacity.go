@@ -39,19 +39,27 @@ func machineOf(ctx context.Context, s *session.Session) (engineMachine, error) {
 	return engineMachine{info.ServerVersion, info.DockerRootDir, info.NCPU, info.MemTotal, here, s.Engine.Remote()}, nil
 }
 
-// capacity returns the resources that the engine's machine lacks for the missing nodes.
+// capacity returns what the engine's machine lacks for the new nodes. Memory, disk and ports
+// that existing hosts have are free again if the hosts are removed first.
 func (c checks) capacity(ctx context.Context) ([]error, error) {
 	missing := c.Topology.Missing(c.state)
-	if len(missing) == 0 {
+	created := missing
+	if c.recreate {
+		created = c.Topology.Nodes()
+	}
+	if len(created) == 0 {
 		return nil, nil
 	}
-	errs := append(tooMuch(missing, c.engine), memory(missing, c.engine), disk(missing, c.engine), c.portTaken(ctx))
-	errs = append(errs, portsTwice(missing)...)
+	errs := append(tooMuch(created, c.engine), c.portTaken(ctx))
+	errs = append(errs, portsTwice(created)...)
 	if c.engine.here {
-		errs = append(errs, mountsMissing(missing))
+		errs = append(errs, mountsMissing(created))
 	}
-	if c.engine.here && !c.recreate { // the cluster that is removed first may have the ports
-		errs = append(errs, portsTaken(missing))
+	if len(missing) > 0 {
+		errs = append(errs, memory(missing, c.engine), disk(missing, c.engine))
+	}
+	if c.engine.here && !c.recreate {
+		errs = append(errs, portsTaken(created))
 	}
 	return errs, nil
 }

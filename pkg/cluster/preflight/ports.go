@@ -92,7 +92,7 @@ func (c checks) portTaken(ctx context.Context) error {
 	if !c.Publish {
 		return nil
 	}
-	if _, there, err := c.Session.Cluster().Attached(ctx, apiserver.FrontName(c.Session.Name)); err != nil || there {
+	if front, _, err := c.Session.Cluster().Attached(ctx, apiserver.FrontName(c.Session.Name)); err != nil || slices.Contains(slices.Collect(maps.Values(front.Ports)), uint16(c.APIPort)) {
 		return err
 	}
 	err := host.PortFree(c.APIPort)

@@ -1,0 +1,89 @@
+package preflight
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/api/types/network"
+	"github.com/moby/moby/client"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/apiserver"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/testhost"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
+)
+
+// TestHostsThatAreCreatedAgain: the hosts exist, so that problems of their new settings count only
+// if the hosts are removed first. They must be found before that.
+func TestHostsThatAreCreatedAgain(t *testing.T) {
+	specs := []topology.Spec{
+		{Name: "master-1", Role: topology.Master, NanoCPUs: 64e9, Ports: []string{"8080:80"}},
+		{Name: "db", Role: topology.Worker, Mounts: []string{t.TempDir() + "/none:/a"}, Ports: []string{"8080:81"}},
+	}
+	var found []docker.FoundMachine
+	for _, spec := range specs {
+		found = append(found, docker.FoundMachine{Name: "k-" + spec.Name, Cluster: "k", State: "running", Labels: spec.Labels()})
+	}
+	state := topology.Observed("k", found)
+	for recreate, want := range map[bool][]string{false: nil, true: {"cluster-cpus", "node-mount", "node-port"}} {
+		nodes := topology.Request{Subnet: topology.DefaultSubnet, Nodes: specs}.Topology("k", topology.State{})
+		c := checks{testhost.Setup{Topology: nodes}, recreate, state, engineMachine{root: "/", cpus: 2, memory: 1 << 30, here: true}}
+		errs, err := c.capacity(t.Context())
+		must.NoError(t, err)
+		var names []string
+		for _, p := range step.Problems(errors.Join(errs...)) {
+			names = append(names, p.Name)
+		}
+		slices.Sort(names)
+		if !slices.Equal(names, want) {
+			t.Errorf("recreate %t: %v, want %v", recreate, names, want)
+		}
+	}
+}
+
+// TestAnotherPortOfTheFront: the front exists with a port, and a program of this machine has the
+// port that is requested now.
+func TestAnotherPortOfTheFront(t *testing.T) {
+	s, err := session.Open(session.Options{Name: fmt.Sprintf("unit-%d", os.Getpid()), CacheDir: t.TempDir()}, nil)
+	must.NoError(t, err)
+	t.Cleanup(func() {
+		if err := s.Cluster().Remove(context.Background(), session.RecordNote); err != nil {
+			t.Error(err)
+		}
+		s.Engine.Close()
+	})
+	labels := map[string]string{docker.ClusterLabel: s.Name}
+	image := s.Name + ":1"
+	must.NoError(t, s.Engine.Images().Import(t.Context(), image, bytes.NewReader(make([]byte, 1024)), "LABEL "+docker.ClusterLabel+"="+s.Name))
+	taken := func() int {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		must.NoError(t, err)
+		t.Cleanup(func() { l.Close() })
+		return l.Addr().(*net.TCPAddr).Port
+	}
+	own, other := taken(), taken()
+	_, err = s.Engine.ContainerCreate(t.Context(), client.ContainerCreateOptions{
+		Name: apiserver.FrontName(s.Name), Config: &container.Config{Image: image, Cmd: []string{"/front"}, Labels: labels},
+		HostConfig: &container.HostConfig{NetworkMode: "none", PortBindings: network.PortMap{
+			network.MustParsePort("6443/tcp"): {{HostIP: netip.MustParseAddr("127.0.0.1"), HostPort: fmt.Sprint(own)}},
+		}},
+	})
+	must.NoError(t, err)
+	for port, want := range map[int]string{own: "", other: "cluster-port"} {
+		c := checks{Setup: testhost.Setup{Session: s, APIPort: port, Publish: true}, recreate: true}
+		if got := problemName(c.portTaken(t.Context())); got != want {
+			t.Errorf("port %d, while the front has %d: %q, want %q", port, own, got, want)
+		}
+	}
+}
