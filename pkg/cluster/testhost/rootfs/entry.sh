@@ -7,7 +7,7 @@ set -u
 
 kept=/run/host-cgroups
 
-# Only the bind's own flag: the file system below may be mounted elsewhere too.
+# Remount only the bind mount: the underlying file system may be mounted elsewhere too.
 writable() {
 	mount -o remount,bind,rw "$1" 2>/dev/null
 }
@@ -17,8 +17,9 @@ for dir in /sys /proc/sys /sys/fs/cgroup; do
 	mountpoint -q "$dir" && writable "$dir"
 done
 if [ "$(stat -fc %T /sys/fs/cgroup)" = tmpfs ]; then
-	# cgroup v1: one mount a controller. What the engine made a cgroup for is
-	# noted; systemd mounts more of them, which host-cgroups.service undoes.
+	# cgroup v1: each controller is a mount. Record the controllers for which the
+	# engine created a cgroup. systemd mounts further controllers;
+	# host-cgroups.service unmounts them.
 	for dir in /sys/fs/cgroup/*/; do
 		mountpoint -q "$dir" || continue
 		writable "$dir"

@@ -1,7 +1,8 @@
 #!/bin/sh
-# Unmounts what systemd mounted beside the controllers that the engine gave
-# this container a cgroup in: there, a pod's cgroup would land in the root of
-# the machine around us. Docker waits for it, so it starts one program only.
+# Unmount the cgroup controllers that systemd mounted and for which the engine
+# created no cgroup. A pod's cgroup would otherwise be created in the root cgroup
+# of the engine's host. Docker waits for this script, so it starts only one
+# program.
 kept=" $(tr '\n' ' ' </run/host-cgroups)"
 while read -r _ dir type _; do
 	[ "$type" = cgroup ] || continue
