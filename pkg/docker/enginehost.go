@@ -78,7 +78,7 @@ func parseBoundingSet(word string) (caps []string, err error) {
 	return caps, err
 }
 
-// helper is what OurLabel says of a container that only serves for a moment.
+// helper is the value of OurLabel for short-lived helper containers.
 const helper = "helper"
 
 func (c Cluster) withHelper(ctx context.Context, options client.ContainerCreateOptions, use func(id string) error) error {

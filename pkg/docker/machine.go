@@ -39,12 +39,12 @@ type Machine struct {
 	Volumes    map[string]string // path: name of the volume
 	Mounts     []Mount
 	Ports      []PublishedPort   `json:",omitempty"`
-	NanoCPUs   int64             // 0: all there are
-	Memory     int64             // bytes; 0: all there is
-	Weight     int64             // beside other containers where processors are short; 0: theirs, 1024
-	Labels     map[string]string // further ones, for who looks at it later
+	NanoCPUs   int64             // CPU limit; 0: none
+	Memory     int64             // limit in bytes; 0: none
+	Weight     int64             // CPU shares, which matter only while the CPUs are busy; 0: Docker's default, 1024
+	Labels     map[string]string // additional labels of the container
 	EngineHost EngineHost        `json:"-"` // limits what the machine gets
-	RootFS     string            `json:"-"` // the image to start from, when it is not Image but what became of it
+	RootFS     string            `json:"-"` // image to create the container from, if it is a snapshot of the root file system; empty: Image
 }
 
 // Missing lists the changes that Start would make. A foreign container is an error.
@@ -175,7 +175,7 @@ type KeptMachine struct {
 	ImageID string    // of the image that it was made from
 	Running bool      // also when it is paused
 	Started time.Time // by the engine's clock, which is the machine's
-	Bytes   int64     // what it changed of its root file system; only if asked for
+	Bytes   int64     // size of the container's writable layer; only if Kept was called with size
 }
 
 // Kept looks at a machine.

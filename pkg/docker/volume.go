@@ -148,7 +148,7 @@ func (c Cluster) inVolumes(ctx context.Context, image, script string, mounts []m
 	})
 }
 
-// RemoveHelpers removes what a killed run has left at work for the cluster.
+// RemoveHelpers removes helper containers that a killed run has left running.
 func (c Cluster) RemoveHelpers(ctx context.Context) error {
 	return c.removeContainers(ctx, c.filter().Add("label", OurLabel+"="+helper))
 }

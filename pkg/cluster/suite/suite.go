@@ -90,8 +90,9 @@ func (s Suite) labels() string {
 // Run runs the suite on the first control plane: there it is inside the
 // cluster's networks, as the tests expect, also with a remote engine. It
 // returns an error only if the suite could not run; failed tests are in the
-// result. Everything that the run creates is removed, even after an interrupt.
-// Remains of a run that was killed are removed first.
+// result. The run removes its container, namespaces, mirrors and firewall rules,
+// even after an interrupt. The test programs and images stay on the nodes for the
+// next run. Remains of a run that was killed are removed first.
 func Run(ctx context.Context, options session.Options, suite Suite, emit func(session.Event)) (Result, error) {
 	scope := session.Scope{Needs: session.Nodes, Lock: session.SuiteLock, Emit: emit}
 	return session.Get(ctx, options, scope, func(s *session.Session, state topology.State) (Result, error) {
