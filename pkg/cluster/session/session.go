@@ -165,15 +165,6 @@ func (s *Session) Hold(ctx context.Context, l Lock) (release func(), err error) 
 	return release, nil
 }
 
-// HoldCache waits for the lock of one file in the cache, so that only one run creates it.
-func (s *Session) HoldCache(ctx context.Context, name string) (release func(), err error) {
-	path, err := s.lockFile(name)
-	if err != nil {
-		return nil, err
-	}
-	return host.WaitLock(ctx, path, name)
-}
-
 func (s *Session) lockFile(name string) (string, error) {
 	return filepath.Join(s.CacheDir, "."+name+".lock"), os.MkdirAll(s.CacheDir, 0o755)
 }

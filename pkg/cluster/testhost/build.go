@@ -15,6 +15,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/cache"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -28,18 +29,18 @@ func ImageStep(s *session.Session, name string) step.Step {
 }
 
 func makeImage(ctx context.Context, s *session.Session, name, image string) error {
-	release, err := s.HoldCache(ctx, "hostimage-"+name)
-	if err != nil {
-		return err
-	}
-	defer release()
-	path := filepath.Join(s.CacheDir, "hosts", strings.TrimPrefix(image, Images+":")+".tar.zst")
-	if _, err := os.Stat(path); err != nil {
-		if err := variants[name].build(ctx, path); err != nil {
-			return err
+	dir := filepath.Join(s.CacheDir, "hosts")
+	path := filepath.Join(dir, strings.TrimPrefix(image, Images+":")+".tar.zst")
+	// With the name of the variant, the next build removes what a killed one left, also if the
+	// content of the image has changed since.
+	return cache.InTemporary(ctx, filepath.Join(dir, name), "host image "+name, func(tmp string) error {
+		if !session.FileExists(path) {
+			if err := variants[name].build(ctx, tmp, path); err != nil {
+				return err
+			}
 		}
-	}
-	return importRootfs(ctx, s.Engine.Images(), image, path)
+		return importRootfs(ctx, s.Engine.Images(), image, path)
+	})
 }
 
 func importRootfs(ctx context.Context, images docker.Images, ref, path string) error {
@@ -61,22 +62,19 @@ func importRootfs(ctx context.Context, images docker.Images, ref, path string) e
 }
 
 // build creates the root file system with mmdebstrap and writes it compressed to
-// path. A reader of path sees a complete file or none.
-func (v variant) build(ctx context.Context, path string) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	out, err := os.CreateTemp(filepath.Dir(path), ".building-*")
+// path, by way of the directory tmp. A reader of path sees a complete file or
+// none, also after a power failure.
+func (v variant) build(ctx context.Context, tmp, path string) error {
+	out, err := os.Create(filepath.Join(tmp, "rootfs"))
 	if err != nil {
 		return err
 	}
-	defer os.Remove(out.Name())
 	defer out.Close()
 	packed, err := zstd.NewWriter(out, zstd.WithEncoderLevel(zstd.SpeedFastest))
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(v.bootstrap(ctx, packed), packed.Close(), out.Close()); err != nil {
+	if err := errors.Join(v.bootstrap(ctx, packed), packed.Close(), out.Sync(), out.Close()); err != nil {
 		return err
 	}
 	return os.Rename(out.Name(), path)

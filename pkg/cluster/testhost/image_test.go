@@ -80,3 +80,25 @@ func TestAStoppedClusterWithoutItsSharedDirectory(t *testing.T) {
 	}
 	t.Error("no host is switched on")
 }
+
+// TestABuildRemovesWhatAKilledOneLeft: the first build is killed before its program ends. The
+// program is a script, and no engine imports the image.
+func TestABuildRemovesWhatAKilledOneLeft(t *testing.T) {
+	const name = "docker-28.5"
+	bin, cached := t.TempDir(), t.TempDir()
+	must.NoError(t, os.WriteFile(filepath.Join(bin, "mmdebstrap"), []byte("#!/bin/sh\necho rootfs\n"), 0o755)) //nolint:gosec // a program
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	t.Setenv("KUBE_BOOTSTRAP_DEBIAN_MIRROR", "http://127.0.0.1:1")
+	s := &session.Session{Engine: docker.Open(filepath.Join(t.TempDir(), "none.sock")), Options: session.Options{Name: "k", CacheDir: cached}}
+	half := filepath.Join(cached, "hosts", "."+name+".half")
+	must.NoError(t, os.MkdirAll(half, 0o755))
+	must.Write(t, filepath.Join(half, "rootfs"), "roo")
+	image := variants[name].reference(name)
+	if err := makeImage(t.Context(), s, name, image); err == nil {
+		t.Error("an engine that does not exist has imported the image")
+	}
+	left, err := filepath.Glob(filepath.Join(cached, "hosts", "*")) // also hidden files
+	if want := []string{filepath.Join(cached, "hosts", strings.TrimPrefix(image, Images+":")+".tar.zst")}; err != nil || !slices.Equal(left, want) {
+		t.Errorf("the cache contains %q, want %q", left, want)
+	}
+}
