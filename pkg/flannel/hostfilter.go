@@ -12,7 +12,6 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/netfilter"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -103,10 +102,11 @@ func (g HostFilter) Refresh(ctx context.Context) error {
 
 // look returns the wanted state, without sets if it is no filter, and the difference.
 func (g HostFilter) look(ctx context.Context) (want filterState, diff step.Diff, err error) {
-	exists, err := filterExists(ctx)
-	if err != nil || !host.HasProgram("nft") {
-		return want, nil, nil // this kernel or this host has no nftables
+	tables, supported, err := netfilter.FindNftTables(ctx)
+	if err != nil || !supported {
+		return want, nil, err
 	}
+	exists := slices.Contains(tables, filterTable)
 	if slices.ContainsFunc(g.Trusted, func(p netip.Prefix) bool { return p.Bits() == 0 }) {
 		if exists {
 			diff = step.Diff{"remove the filter of hosts"}

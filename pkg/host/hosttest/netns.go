@@ -3,6 +3,7 @@ package hosttest
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -36,4 +37,12 @@ func Shell(t *testing.T, script string) {
 			t.Fatalf("%s: %v\n%s", strings.TrimSpace(line), err, out)
 		}
 	}
+}
+
+// FakeProgram puts a shell script in the place of a program for the rest of the test.
+func FakeProgram(t *testing.T, name, script string) {
+	t.Helper()
+	dir := t.TempDir()
+	must.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755))
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 }

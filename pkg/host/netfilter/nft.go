@@ -3,6 +3,7 @@ package netfilter
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,17 +18,39 @@ type NftTable struct {
 	Comment string // of each rule; the version of the table: change it with the Body
 }
 
-// NftTables lists the nftables tables of this host, "ip filter"; none without nft(8).
+// NftTables lists the nftables tables of this host, "ip filter"; none without nftables.
 func NftTables(ctx context.Context) ([]string, error) {
+	tables, _, err := FindNftTables(ctx)
+	return tables, err
+}
+
+// FindNftTables lists the nftables tables of this host. supported is false without
+// nft(8), or if the kernel has no nf_tables.
+func FindNftTables(ctx context.Context) (tables []string, supported bool, err error) {
 	if !host.HasProgram("nft") {
-		return nil, nil
+		return nil, false, nil
 	}
 	text, err := host.Run(ctx, "nft", "list", "tables")
-	var tables []string
+	if err != nil {
+		return nil, false, unlessUnsupported(err)
+	}
 	for line := range strings.Lines(text) {
 		tables = append(tables, strings.TrimPrefix(strings.TrimSpace(line), "table "))
 	}
-	return tables, err
+	return tables, true, nil
+}
+
+// noNfTables are the answers of a kernel without nf_tables to a list: nft(8) has no exit
+// code for it. nfnetlink returns the last one for a subsystem that it does not know.
+var noNfTables = []string{"Protocol not supported", "Operation not supported", "Invalid argument"}
+
+// unlessUnsupported returns nil instead of the error of a list if the kernel has no nf_tables.
+func unlessUnsupported(err error) error {
+	var failed *host.CommandError
+	if errors.As(err, &failed) && slices.ContainsFunc(noNfTables, func(answer string) bool { return strings.Contains(failed.Output, answer) }) {
+		return nil
+	}
+	return err
 }
 
 // ReadNftTable returns the elements of the sets of addresses of a table, in the
@@ -98,12 +121,15 @@ func DeleteNftTable(ctx context.Context, name string) error {
 
 type nftChain struct{ Family, Table, Name, Hook, Policy string }
 
-// NftBaseChains lists the nftables base chains, "ip filter INPUT"; none without nft(8).
+// NftBaseChains lists the nftables base chains, "ip filter INPUT"; none without nftables.
 func NftBaseChains(ctx context.Context) ([]string, error) {
 	if !host.HasProgram("nft") {
 		return nil, nil
 	}
 	objects, err := nftList(ctx, "chains")
+	if err != nil {
+		return nil, unlessUnsupported(err)
+	}
 	var names []string
 	for _, object := range objects {
 		var c nftChain
@@ -111,7 +137,7 @@ func NftBaseChains(ctx context.Context) ([]string, error) {
 			names = append(names, c.Family+" "+c.Table+" "+c.Name)
 		}
 	}
-	return names, err
+	return names, nil
 }
 
 // DeleteEmptyNft deletes each table, such as "ip mangle", that contains no rule and no

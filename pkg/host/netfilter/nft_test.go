@@ -69,3 +69,29 @@ func TestOnlyEmptyChainsAreNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestNftOnAKernelWithoutIt: such a kernel has no tables, and a program that fails for
+// another reason is an error.
+func TestNftOnAKernelWithoutIt(t *testing.T) {
+	for answer, unsupported := range map[string]bool{
+		"netlink: Error: cache initialization failed: Invalid argument":                                        true,
+		"netlink: Error: cache initialization failed: Operation not supported":                                 true,
+		"netlink.c:65: Unable to initialize Netlink socket: Protocol not supported":                            true,
+		"Operation not permitted (you must be root)":                                                           false,
+		"nft: error while loading shared libraries: libnftables.so.1: cannot open shared object file: No such": false,
+	} {
+		t.Run(answer, func(t *testing.T) {
+			hosttest.FakeProgram(t, "nft", "echo '"+answer+"' >&2; exit 1")
+			tables, supported, err := FindNftTables(t.Context())
+			if len(tables) > 0 || supported || (err == nil) != unsupported {
+				t.Errorf("tables %q, supported %t, %v", tables, supported, err)
+			}
+			if _, err := NftBaseChains(t.Context()); (err == nil) != unsupported {
+				t.Error("chains:", err)
+			}
+			if err := DeleteNftTable(t.Context(), "ip kube-proxy"); (err == nil) != unsupported {
+				t.Error("deletion:", err)
+			}
+		})
+	}
+}
