@@ -52,7 +52,7 @@ func (d Daemon) rebuild(ctx context.Context) error {
 	}
 	step.Report(ctx, "restarting Docker, containers go on", 0, 0)
 	restart := errors.Join(d.Units.Restart(ctx, "docker"), step.Until(ctx, docker.Answers, nil))
-	return errors.Join(restart, host.RemoveDeadSockets(d.Files, networkSockets), d.endRebuild(context.WithoutCancel(ctx)))
+	return errors.Join(restart, host.RemoveDeadSockets(d.Files, networkSockets), d.endRebuild(ctx))
 }
 
 // beginRebuild returns once Docker has read the setting, or after some
@@ -75,8 +75,11 @@ func (d Daemon) beginRebuild(ctx context.Context) error {
 }
 
 // endRebuild removes the setting from daemon.json and from the running
-// Docker, in which a missing key would not change it.
+// Docker, in which a missing key would not change it. It also does so after a
+// cancellation, within the limit.
 func (d Daemon) endRebuild(ctx context.Context) error {
+	ctx, cancel := step.Limited(context.WithoutCancel(ctx))
+	defer cancel()
 	before, err := d.Files.Read(rebuildFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -110,7 +113,12 @@ func (d Daemon) setLiveRestore(ctx context.Context, on bool) error {
 		return err
 	}
 	docker := d.Engine()
-	if docker.Answers(ctx) != nil {
+	asking, cancel := step.Checking(ctx)
+	defer cancel()
+	switch err := docker.Answers(asking); {
+	case err != nil && asking.Err() != nil:
+		return err // a Docker that hangs may have read the file before the change
+	case err != nil:
 		return nil // Docker reads the file when it starts
 	}
 	if err := process.HangUp(d.Files, pidFile); err != nil {

@@ -1,11 +1,15 @@
 package maindocker
 
 import (
+	"context"
+	"net"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
@@ -32,5 +36,22 @@ func TestRebuildLeavesLiveRestoreAsItWas(t *testing.T) {
 		if diff := differences(now, want); err != nil || len(diff) > 0 || len(now) != len(want) || files.Exists(rebuildFile) {
 			t.Errorf("%s: afterwards %v, %v", owner, now, err)
 		}
+	}
+}
+
+// TestRebuildEndsWithADockerThatHangs: systemd accepts connections for a dockerd that hangs at
+// its start. An interrupted rebuild ends nevertheless, and the next run finishes it.
+func TestRebuildEndsWithADockerThatHangs(t *testing.T) {
+	files := host.Files{Root: t.TempDir()}
+	socket := filepath.Join(files.Root, "docker.sock")
+	silent, err := net.Listen("unix", socket) // nobody accepts
+	must.NoError(t, err)
+	defer silent.Close()
+	d := Daemon{Files: files, Engine: func() *docker.Engine { return docker.Open(socket) }}
+	must.NoError(t, files.Write(rebuildFile, nil, 0o600))
+	interrupted, cancel := context.WithCancel(step.WithLimit(t.Context(), 50*time.Millisecond))
+	cancel()
+	if err := d.endRebuild(interrupted); !step.IsUnanswered(err) || !files.Exists(rebuildFile) {
+		t.Errorf("got %v; the next run finishes it: %t", err, files.Exists(rebuildFile))
 	}
 }
