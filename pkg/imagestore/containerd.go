@@ -166,7 +166,8 @@ func leased(ctx context.Context, c *containerd.Client, do func(context.Context) 
 		return err
 	}
 	err = do(ctx)
-	ctx = context.WithoutCancel(ctx)
+	ctx, cancel := step.Checking(context.WithoutCancel(ctx)) // the collection goes on without this wait
+	defer cancel()
 	if err == nil {
 		_ = done(ctx)
 		return nil
