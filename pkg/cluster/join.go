@@ -200,8 +200,9 @@ func (j *joining) join(ctx context.Context, n topology.Node, token joinToken, co
 	}
 	args := append(command, "--master-ip", j.master.Addr.String(), "--token-file", tokenPath, "--ca-cert-hash", token.CACertHash)
 	err := remote.Run(ctx, j.session, n.Name, slices.Concat(args, j.source.args(), n.Spec.Args), env)
-	removed := node.Run(context.WithoutCancel(ctx), "rm", "-f", tokenPath)
-	return errors.Join(err, removed)
+	ctx, cancel := step.Limited(context.WithoutCancel(ctx))
+	defer cancel()
+	return errors.Join(err, node.Run(ctx, "rm", "-f", tokenPath))
 }
 
 // onMaster returns the output of kube-bootstrap on the control plane that the others join.

@@ -88,8 +88,7 @@ func (c Cluster) withHelper(ctx context.Context, options client.ContainerCreateO
 		return err
 	}
 	err = use(id)
-	_, removed := c.api.ContainerRemove(context.WithoutCancel(ctx), id, client.ContainerRemoveOptions{Force: true})
-	return errors.Join(err, gone(removed))
+	return errors.Join(err, removeAnyway(ctx, c.api, id))
 }
 
 // output runs a helper container to its end and returns what it wrote.

@@ -103,8 +103,7 @@ func (c Machines) createAndStart(ctx context.Context, m Machine, privileged bool
 		return fmt.Errorf("make host %s: %w", m.Name, err)
 	}
 	if _, err := c.api.ContainerStart(ctx, id, client.ContainerStartOptions{}); err != nil {
-		_, removed := c.api.ContainerRemove(context.WithoutCancel(ctx), id, client.ContainerRemoveOptions{Force: true})
-		return errors.Join(fmt.Errorf("start host %s: %w", m.Name, err), removed)
+		return errors.Join(fmt.Errorf("start host %s: %w", m.Name, err), removeAnyway(ctx, c.api, id))
 	}
 	return nil
 }

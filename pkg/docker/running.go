@@ -116,7 +116,9 @@ func (c Machines) WhilePaused(ctx context.Context, names []string, do func() err
 	if err == nil {
 		err = do()
 	}
-	return errors.Join(err, c.Unpause(context.WithoutCancel(ctx), names...))
+	ctx, cancel := step.Limited(context.WithoutCancel(ctx))
+	defer cancel()
+	return errors.Join(err, c.Unpause(ctx, names...))
 }
 
 func (c Machines) pauseAll(ctx context.Context, names []string) error {
@@ -174,6 +176,14 @@ func removeContainer(ctx context.Context, api *client.Client, name string) error
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+// removeAnyway removes a container, also after a cancellation.
+func removeAnyway(ctx context.Context, api *client.Client, id string) error {
+	ctx, cancel := step.Limited(context.WithoutCancel(ctx))
+	defer cancel()
+	_, err := api.ContainerRemove(ctx, id, client.ContainerRemoveOptions{Force: true})
+	return gone(err)
 }
 
 // Together calls do for all elements concurrently, and joins the errors.

@@ -2,6 +2,7 @@ package docker
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"path/filepath"
@@ -79,6 +80,19 @@ func TestImagesForASilentEngine(t *testing.T) {
 				t.Errorf("%s, %s: %v", name, what, err)
 			}
 		}
+	}
+}
+
+// TestRemovalByASilentEngine: the removal after an interrupt ends, too.
+func TestRemovalByASilentEngine(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "silent")
+	listener, err := net.Listen("unix", socket) // nobody accepts
+	must.NoError(t, err)
+	defer listener.Close()
+	interrupted, cancel := context.WithCancel(step.WithLimit(t.Context(), 50*time.Millisecond))
+	cancel()
+	if err := removeAnyway(interrupted, Open(socket).Client, "x"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
 	}
 }
 

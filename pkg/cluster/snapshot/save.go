@@ -137,10 +137,12 @@ func (s *saving) copyHosts(ctx context.Context) error {
 	err := s.session.Machines().WhilePaused(ctx, running, func() error {
 		return docker.Together(s.hosts, func(h docker.KeptMachine) error { return s.copyHost(ctx, h) })
 	})
-	if err != nil {
-		err = errors.Join(err, sweep(context.WithoutCancel(ctx), s.session))
+	if err == nil {
+		return nil
 	}
-	return err
+	ctx, cancel := step.Limited(context.WithoutCancel(ctx))
+	defer cancel()
+	return errors.Join(err, sweep(ctx, s.session))
 }
 
 func (s *saving) copyHost(ctx context.Context, h docker.KeptMachine) error {

@@ -151,7 +151,9 @@ func (m Machine) ready(ctx context.Context) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%w\n%s", err, strings.TrimSpace(m.session.Engine.Tail(context.WithoutCancel(ctx), m.config.Name, 20)))
+	reading, done := step.Checking(context.WithoutCancel(ctx))
+	defer done()
+	return fmt.Errorf("%w\n%s", err, strings.TrimSpace(m.session.Engine.Tail(reading, m.config.Name, 20)))
 }
 
 // bootedScript exits with 143, like a stopped process, on a host that is stopping.
