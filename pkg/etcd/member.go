@@ -111,13 +111,17 @@ func (m Member) Alone(ctx context.Context, name string, do func(context.Context)
 	if err := step.Until(ctx, func(ctx context.Context) error { return read(ctx, client) }, nil); err != nil {
 		return err
 	}
-	session, err := concurrency.NewSession(client, concurrency.WithTTL(lockTTL))
+	waiting, cancel := step.Limited(ctx)
+	defer cancel()
+	lease, err := client.Grant(waiting, lockTTL) // NewSession would ask for it without a limit
+	if err != nil {
+		return fmt.Errorf("lock %s: %w", name, err)
+	}
+	session, err := concurrency.NewSession(client, concurrency.WithTTL(lockTTL), concurrency.WithLease(lease.ID))
 	if err != nil {
 		return fmt.Errorf("lock %s: %w", name, err)
 	}
 	defer session.Close() // releases the lock
-	waiting, cancel := step.Limited(ctx)
-	defer cancel()
 	if err := concurrency.NewMutex(session, lockPrefix+name).Lock(waiting); err != nil {
 		return fmt.Errorf("wait until no other control plane holds the lock %s: %w", name, err)
 	}
