@@ -3,6 +3,9 @@ package netfilter
 import (
 	"strings"
 	"testing"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 func TestDeletionOf(t *testing.T) {
@@ -50,5 +53,21 @@ COMMIT
 	}
 	if got := deletionOf(rules, prefix("FLANNEL-")); got != "" {
 		t.Errorf("nothing to delete: %s", got)
+	}
+}
+
+// TestWaitForTheLockIsLimited: the program that holds the lock of iptables may hang.
+func TestWaitForTheLockIsLimited(t *testing.T) {
+	hosttest.FakeProgram(t, "iptables-locked", `[ "$1" != --version ] || exec echo "iptables v1.8.9 (legacy)"; echo "$@" >&2; exit 4`)
+	hosttest.FakeProgram(t, "iptables-locked-save", `printf '*nat\n:KUBE-A - [0:0]\nCOMMIT\n'`)
+	hosttest.FakeProgram(t, "iptables-locked-restore", `echo "$@" >&2; exit 4`)
+	chains, err := chainsOf(iptablesProgram{path: "iptables-locked"})
+	must.NoError(t, err)
+	if _, err := chains.Rules("nat", "KUBE-A"); err == nil || !strings.Contains(err.Error(), "-S KUBE-A --wait 30") {
+		t.Error("list:", err)
+	}
+	all := func(string) bool { return true }
+	if err := deleteChains(t.Context(), "iptables-locked", all); err == nil || !strings.Contains(err.Error(), ": -w 30 --noflush") {
+		t.Error("deletion:", err)
 	}
 }

@@ -17,6 +17,10 @@ type Rule struct {
 	Spec         []string
 }
 
+// lockSeconds is how long iptables waits for the lock of another program, such as
+// kube-proxy, which holds it for less than a second.
+const lockSeconds = 30
+
 // opened contains each program by its path: iptables.New starts it to read the version.
 var opened sync.Map
 
@@ -24,7 +28,7 @@ func open(path string) (*iptables.IPTables, error) {
 	if ipt, ok := opened.Load(path); ok {
 		return ipt.(*iptables.IPTables), nil
 	}
-	ipt, err := iptables.New(iptables.Path(path))
+	ipt, err := iptables.New(iptables.Path(path), iptables.Timeout(lockSeconds))
 	if err != nil {
 		return nil, err
 	}
