@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/netip"
 	"path/filepath"
 	"strings"
@@ -160,11 +161,7 @@ func (d Daemon) undo(ctx context.Context) error {
 		netfilter.DeleteChains(ctx, func(chain string) bool { return strings.HasPrefix(chain, "FLANNEL-") }),
 		host.Each(allLinks, links.Delete),
 	}
-	if lease, err := ReadLease(d.Files, d.SubnetDir); err == nil {
-		d.release(ctx, lease)
-		errs = append(errs, links.DeleteRoutesVia(lease.Network))
-	}
-	if err := errors.Join(errs...); err != nil {
+	if err := errors.Join(append(errs, d.withdraw(ctx))...); err != nil {
 		return err
 	}
 	if err := unloadModules(ctx, d.Files, d.KeepModule); err != nil {
@@ -172,6 +169,27 @@ func (d Daemon) undo(ctx context.Context) error {
 	}
 	return d.Files.Drop(d.leasePath(), filepath.Join(d.SubnetDir, "."+leaseFile), filepath.Join(d.SubnetDir, wireguardKey))
 }
+
+// withdraw removes the lease and the routes of host-gw, which no link takes with it. Without a
+// lease these are the routes to the configured network, if flanneld has run on this host: on
+// any other host they may be the user's.
+func (d Daemon) withdraw(ctx context.Context) error {
+	lease, err := ReadLease(d.Files, d.SubnetDir)
+	missing := errors.Is(err, fs.ErrNotExist)
+	switch {
+	case err == nil:
+		d.release(ctx, lease)
+		return links.DeleteRoutesVia(lease.Network)
+	case !missing && errors.As(err, new(*fs.PathError)):
+		return err
+	case d.Backend == "host-gw" && (!missing || d.hasRun()):
+		return links.DeleteRoutesVia(d.Network)
+	}
+	return nil
+}
+
+// hasRun reports whether this host has the directory that apply creates and undo removes.
+func (d Daemon) hasRun() bool { return d.Files.Made(d.SubnetDir) && d.Files.Exists(d.SubnetDir) }
 
 // Left lists the links of flanneld and the table of HostFilter that still exist.
 func Left(ctx context.Context) (left []string, err error) {
