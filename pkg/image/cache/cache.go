@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -52,7 +53,7 @@ func Key(inputs ...any) string {
 }
 
 // Get returns the directory of a part. If it does not exist, build fills a
-// temporary directory, which is renamed when it is complete. A concurrent
+// temporary directory, which is renamed when it is complete on the disk. A concurrent
 // process waits instead of building the same part.
 func Get(ctx context.Context, cache, name string, build func(dir string) error) (string, error) {
 	done := partDir(cache, name)
@@ -66,7 +67,26 @@ func Get(ctx context.Context, cache, name string, build func(dir string) error) 
 		if err := build(tmp); err != nil {
 			return err
 		}
+		if err := syncTree(tmp); err != nil {
+			return err
+		}
 		return os.Rename(tmp, done)
+	})
+}
+
+// syncTree writes a directory to the disk: after a power failure, the files of a renamed part
+// could be empty or truncated, and nothing would notice. It does not sync the whole file
+// system, to which Docker may be writing.
+func syncTree(dir string) error {
+	return filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.IsDir() && !entry.Type().IsRegular() {
+			return err
+		}
+		file, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		return errors.Join(file.Sync(), file.Close())
 	})
 }
 

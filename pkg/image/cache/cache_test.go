@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 func TestAFailedBuildLeavesNothing(t *testing.T) {
@@ -19,6 +20,22 @@ func TestAFailedBuildLeavesNothing(t *testing.T) {
 	left, _ := os.ReadDir(filepath.Join(dir, "parts"))
 	if err == nil || len(left) != 0 {
 		t.Errorf("error %v, left %v", err, left)
+	}
+}
+
+// TestAPartIsKeptAsItIs: only its files and directories are written to the disk. A link leads
+// to a file of the image, which this machine may not have.
+func TestAPartIsKeptAsItIs(t *testing.T) {
+	part, err := Get(t.Context(), t.TempDir(), "part", func(dir string) error {
+		below := filepath.Join(dir, "usr", "bin")
+		return errors.Join(os.MkdirAll(below, 0o755), os.WriteFile(filepath.Join(below, "program"), []byte("program"), 0o755),
+			os.Symlink("/nowhere/program", filepath.Join(dir, "link")))
+	})
+	must.NoError(t, err)
+	data, err := os.ReadFile(filepath.Join(part, "usr", "bin", "program"))
+	must.NoError(t, err)
+	if target, err := os.Readlink(filepath.Join(part, "link")); err != nil || target != "/nowhere/program" || string(data) != "program" {
+		t.Errorf("link to %q, %v; program %q", target, err, data)
 	}
 }
 
