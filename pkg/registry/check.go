@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/authn"
@@ -120,7 +121,7 @@ func (r *Registry) Explain(err error) error {
 	case err == nil, errors.As(err, &known), errors.Is(err, context.Canceled):
 		return err
 	case errors.As(err, &dns):
-		return r.problem("host", fmt.Sprintf("is not found: host %s does not exist", dns.Name), "correct its name, or give its address")
+		return r.unresolved(dns)
 	case errors.As(err, &verify):
 		return r.untrusted(verify.Err)
 	case errors.Is(err, link.ErrPlainHTTP), errors.As(err, &record), strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
@@ -133,6 +134,18 @@ func (r *Registry) Explain(err error) error {
 		return r.problem("unreachable", "cannot be reached: "+op.Error(), "check that it runs, and that this machine has a route to it")
 	}
 	return err
+}
+
+// unresolved explains why a name has no address. It may be the name of a proxy or of a token
+// server.
+func (r *Registry) unresolved(err *net.DNSError) *step.Problem {
+	switch own := (&url.URL{Host: r.Host()}).Hostname(); {
+	case !err.IsNotFound:
+		return r.problem("host", fmt.Sprintf("is not found: the name %s cannot be resolved: %s", err.Name, err.Err), "check the name server of this machine")
+	case err.Name != own:
+		return r.problem("host", fmt.Sprintf("needs the host %s, which does not exist", err.Name), "correct the proxy (HTTPS_PROXY), or the token server that the registry names")
+	}
+	return r.problem("host", fmt.Sprintf("is not found: host %s does not exist", err.Name), "correct its name, or give its address")
 }
 
 func (r *Registry) untrusted(err error) error {
