@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // TestExplainOfNames: only a name that the name server denies is wrong.
@@ -23,6 +25,16 @@ func TestExplainOfNames(t *testing.T) {
 				t.Errorf("%s: got %v, want %s", address, got, want)
 			}
 		}
+	}
+}
+
+// TestUnusedConnectionsEnd: nobody closes the connections of a registry.
+func TestUnusedConnectionsEnd(t *testing.T) {
+	r := Registry{Address: "registry.example.com"}
+	made, err := r.transport()
+	must.NoError(t, err)
+	if made.(*http.Transport).IdleConnTimeout == 0 {
+		t.Error("they stay open for ever")
 	}
 }
 

@@ -22,6 +22,9 @@ import (
 const (
 	dialLimit   = 10 * time.Second
 	answerLimit = time.Minute
+	// idleLimit closes unused connections: nothing else does, and the agent opens a
+	// registry again and again.
+	idleLimit = 90 * time.Second
 )
 
 // transport returns a connection pool with the registry's TLS settings. It uses HTTP/1.1: with a
@@ -39,6 +42,7 @@ func (r *Registry) transport() (http.RoundTripper, error) {
 		TLSHandshakeTimeout:   dialLimit,
 		ResponseHeaderTimeout: answerLimit,
 		MaxIdleConnsPerHost:   8,
+		IdleConnTimeout:       idleLimit,
 	}, nil
 }
 

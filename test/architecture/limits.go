@@ -82,6 +82,7 @@ var spans = map[string]string{
 	"pkg/join.answerLimit":     "how long an API server works at a request, after the limit of a Check",
 	"pkg/registry.answerLimit": "a transfer that stands still, documented",
 	"pkg/registry.dialLimit":   "a try of a transfer, documented",
+	"pkg/registry.idleLimit":   "a connection that carries nothing",
 	"pkg/registry.stallLimit":  "a transfer that stands still, documented",
 
 	// A timeout here is not a failure: a stronger action follows, or none.
