@@ -140,17 +140,19 @@ func Download(ctx context.Context, module string) (Module, error) {
 // goEnv ignores the settings of a Go project around the working directory.
 var goEnv = []string{"GOFLAGS=-mod=mod", "GOWORK=off"}
 
-// checkoutState returns a hash of the names, sizes and times of the files.
+// checkoutState returns a hash of the names, sizes and times of the files: go.mod, assembly
+// and embedded files change a program as well as Go code. It also reads a checkout that is
+// behind a symbolic link.
 func (b *Builder) checkoutState() string {
 	if b.K8sDir == "" {
 		return ""
 	}
 	var state bytes.Buffer
-	_ = filepath.WalkDir(b.K8sDir, func(path string, d fs.DirEntry, err error) error {
+	_ = filepath.WalkDir(b.K8sDir+"/", func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() && (d.Name() == ".git" || d.Name() == "_output") {
 			return fs.SkipDir
 		}
-		if err == nil && strings.HasSuffix(path, ".go") {
+		if err == nil && !d.IsDir() {
 			if info, err := d.Info(); err == nil {
 				fmt.Fprintln(&state, path, info.Size(), info.ModTime().UnixNano())
 			}

@@ -1,6 +1,7 @@
 package image
 
 import (
+	"os"
 	"path/filepath"
 	"runtime/debug"
 	"testing"
@@ -39,10 +40,16 @@ func TestCheckout(t *testing.T) {
 			t.Errorf("%s comes from %q, not from %q", module, r.Replace[module], want)
 		}
 	}
-	before := b.checkoutState()
-	must.Write(t, filepath.Join(dir, "edited.go"), "package x\n")
-	if b.checkoutState() == before {
-		t.Error("an edit of the checkout goes unnoticed")
+	link := filepath.Join(t.TempDir(), "link")
+	must.NoError(t, os.Symlink(dir, link))
+	for _, b.K8sDir = range []string{dir, link} {
+		for name, noticed := range map[string]bool{"edited.go": true, "go.mod": true, "asm_amd64.s": true, "embedded.yaml": true, "_output/bin/kubelet": false, ".git/index": false} {
+			before := b.checkoutState()
+			must.Write(t, filepath.Join(dir, name), before) // other content in each round
+			if (b.checkoutState() != before) != noticed {
+				t.Errorf("%s: an edit of %s is noticed: %t", b.K8sDir, name, !noticed)
+			}
+		}
 	}
 	b.K8sDir = filepath.Join(dir, "none")
 	if err := b.prepare(t.Context(), &r); err == nil {
