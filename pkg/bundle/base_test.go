@@ -57,10 +57,10 @@ func TestBaseThatIsMissingOrAnother(t *testing.T) {
 	if missing := b.Report(Wanted{}).Missing; len(missing) != 1 || !strings.Contains(missing[0], "its base, the bundle of Kubernetes "+catalog.Newest().Patch) {
 		t.Errorf("missing %q", missing)
 	}
-	if err := b.Check(t.Context(), "arm"); err == nil || !strings.Contains(err.Error(), "name that one as the base") {
+	if err := b.Check(t.Context(), "arm"); err == nil || !strings.Contains(err.Error(), "give that bundle with --bundle-base") {
 		t.Errorf("got %v", err)
 	}
-	if _, err := Open(delta, WithBase(whole)); err == nil || !strings.Contains(err.Error(), "is not the base it was built on: that one is of Kubernetes "+catalog.Newest().Patch) {
+	if _, err := Open(delta, WithBase(whole)); err == nil || !strings.Contains(err.Error(), "is not the base of this bundle; the base is of Kubernetes "+catalog.Newest().Patch) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := Open(delta, WithBase(base+".gone")); err == nil || !strings.Contains(err.Error(), "no bundle at "+base+".gone") {

@@ -141,8 +141,8 @@ func TestDamage(t *testing.T) {
 		{"flipped in a blob", flip(whole, len(head)+len(first)/2), "damaged"},
 		{"flipped in a layer", flip(whole, len(head)+len(first)+len(rest)/2), "damaged"},
 		{"flipped in the head", flip(whole, len(head)/2), "damaged"},
-		{"flipped in the index", changed(t, good, "index.json", func(b []byte) []byte { return flip(b, 200) }), `"index.json": its content is not what its digest says`},
-		{"flipped in the table", changed(t, good, dockerManifest, func(b []byte) []byte { return flip(b, 90) }), "not what its digest says"},
+		{"flipped in the index", changed(t, good, "index.json", func(b []byte) []byte { return flip(b, 200) }), `"index.json": its content does not match its digest`},
+		{"flipped in the table", changed(t, good, dockerManifest, func(b []byte) []byte { return flip(b, 90) }), "does not match its digest"},
 		{"no index", changed(t, good, "index.json", func([]byte) []byte { return nil }), "index.json is missing"},
 		{"something behind", append(bytes.Clone(whole), frame(t, header("extra", 1), "x")...), "damaged"},
 		{"something before", append(frame(t, header("extra", 1), "x"), whole...), "it begins with"},
@@ -186,12 +186,12 @@ func TestCrafted(t *testing.T) {
 		{"path outside", before(header("blobs/sha256/../../../x", 1), "x"), "its path leaves the bundle"},
 		{"stray member", before(header("extra", 1), "x"), "does not belong"},
 		{"stray blob", behind(raw(t, header("blobs/sha256/"+digest.FromString("x").Encoded(), 1), "x")), "does not belong"},
-		{"zeros that the size does not tell of", behind(make([]byte, 64<<20)), "an end mark is in its midst"},
+		{"zeros that the size does not tell of", behind(make([]byte, 64<<20)), "an end-of-archive mark precedes the end of the frame"},
 		{"member that the size does not tell of", behind(raw(t, header("bomb", 64<<20), strings.Repeat("x", 64<<20))), "does not belong"},
 		{"member removed", func(plain []byte) []byte { return plain[firstSize(plain):] }, "does not belong"},
 		{"last member removed", func(plain []byte) []byte { return plain[:firstSize(plain)] }, "is missing"},
 		{"member twice", func(plain []byte) []byte { return append(bytes.Clone(plain), plain[:firstSize(plain)]...) }, "twice"},
-		{"other content", func(plain []byte) []byte { return flip(plain, tarBlock+8) }, "not what its digest says"},
+		{"other content", func(plain []byte) []byte { return flip(plain, tarBlock+8) }, "does not match its digest"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			path := bundletest.Rewrite(t, good, 0, c.change)

@@ -83,7 +83,7 @@ func (r *frameReader) copy(w io.Writer, d digest.Digest) error {
 	check := d.Verifier()
 	err := r.copyUnverified(io.MultiWriter(w, check), d)
 	if err == nil && !check.Verified() {
-		err = fmt.Errorf("bundle %s: blob %s: its content is not what its digest says: the bundle is damaged", r.Path, d)
+		err = fmt.Errorf("bundle %s: blob %s: its content does not match its digest: the bundle is damaged", r.Path, d)
 	}
 	return err
 }
@@ -156,7 +156,7 @@ func (r *frameReader) seek(d digest.Digest, blob Blob) (io.ReadCloser, error) {
 		case offset == blob.Offset && h.Name == blobName(d) && h.Typeflag == tar.TypeReg && h.Size == blob.Size:
 			return io.NopCloser(r.archive), nil
 		case h.Size < 0 || r.offset > blob.Offset:
-			return nil, fmt.Errorf("the bundle is damaged: %s with %d bytes lies in its place", h.Name, h.Size)
+			return nil, fmt.Errorf("the bundle is damaged: at its offset is %s with %d bytes", h.Name, h.Size)
 		}
 	}
 }
@@ -167,5 +167,5 @@ func (b *Bundle) section(frame int) *io.SectionReader {
 }
 
 func (b *Bundle) errNoBase() error {
-	return fmt.Errorf("it lies in the bundle of Kubernetes %s that this one was built on; name that one as the base", b.Base.Kubernetes)
+	return fmt.Errorf("it is in the base of this bundle, the bundle of Kubernetes %s; give that bundle with --bundle-base", b.Base.Kubernetes)
 }

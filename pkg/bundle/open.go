@@ -235,7 +235,7 @@ func WithBase(path string) Option {
 		}
 		b.base = base // closed with b, also if it is the wrong one
 		if base.identity() != b.Base.Manifest {
-			return fmt.Errorf("%s, of Kubernetes %s, is not the base it was built on: that one is of Kubernetes %s and has the manifest %s",
+			return fmt.Errorf("%s (Kubernetes %s) is not the base of this bundle; the base is of Kubernetes %s and its manifest has the digest %s",
 				path, base.Versions.Kubernetes, b.Base.Kubernetes, b.Base.Manifest)
 		}
 		return nil

@@ -42,7 +42,7 @@ func verifySignature(key ed25519.PublicKey, manifest, member []byte) error {
 		return fmt.Errorf("%w: it is signed by another key, %s, not by %s", ErrUntrusted, s.Signer, fingerprint(key))
 	}
 	if !ed25519.Verify(key, manifest, s.Signature) {
-		return fmt.Errorf("%w: its signature is not of what it holds", ErrUntrusted)
+		return fmt.Errorf("%w: its signature does not match its manifest", ErrUntrusted)
 	}
 	return nil
 }

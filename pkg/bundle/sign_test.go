@@ -78,7 +78,7 @@ func TestSignatureOfSomethingElse(t *testing.T) {
 	if _, err := Open(forged, SignedBy(public+".missing")); !errors.Is(err, ErrKey) {
 		t.Errorf("without the key: %v", err)
 	}
-	if _, err := Open(forged, SignedBy(public)); !errors.Is(err, ErrUntrusted) || !strings.Contains(err.Error(), "not of what it holds") {
+	if _, err := Open(forged, SignedBy(public)); !errors.Is(err, ErrUntrusted) || !strings.Contains(err.Error(), "does not match its manifest") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -87,7 +87,7 @@ func (v *verification) walk(compressed io.Reader, member func(h *tar.Header, off
 	for offset := int64(0); ; {
 		h, err := archive.Next()
 		if errors.Is(err, io.EOF) && int64(plain) != offset {
-			err = errors.New("an end mark is in its midst")
+			err = errors.New("an end-of-archive mark precedes the end of the frame")
 		}
 		if errors.Is(err, io.EOF) {
 			return nil
@@ -181,7 +181,7 @@ func (v *verification) blob(frame int, h *tar.Header, offset int64, r io.Reader)
 		return fmt.Errorf("it is cut short or damaged: %w", err)
 	}
 	if !check.Verified() {
-		return errors.New("its content is not what its digest says")
+		return errors.New("its content does not match its digest")
 	}
 	return nil
 }
@@ -194,7 +194,7 @@ func (v *verification) table(h *tar.Header, r io.Reader) error {
 		return err
 	}
 	if digest.FromBytes(data) != v.Tables[h.Name] {
-		return errors.New("its content is not what its digest says")
+		return errors.New("its content does not match its digest")
 	}
 	switch h.Name {
 	case ocispec.ImageIndexFile:

@@ -14,7 +14,8 @@ import (
 // Arguments are flags of a component with their values, by name without dashes.
 type Arguments map[string]string
 
-// additive are flags with a list whose defaults the cluster needs: Over adds to it.
+// additive lists flags whose default values the cluster needs. Over appends the user's
+// values to them.
 var additive = []string{"enable-admission-plugins", "controllers"}
 
 // Over returns args in which the values of a replace the values of the same flags,

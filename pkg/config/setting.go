@@ -115,7 +115,7 @@ func (s Setting) Get(c Config) string { return s.at(&c).get() }
 // Set changes the value of a setting. The error says what the text must be.
 func (s Setting) Set(c *Config, raw string) error { return s.at(c).set(raw) }
 
-// Must says what a value must be, or nothing if it is.
+// Must returns what the value must be if raw is invalid, and "" if raw is valid.
 func (s Setting) Must(raw string) string {
 	if s.check == nil || raw == "" {
 		return ""

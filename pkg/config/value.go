@@ -44,9 +44,9 @@ var (
 	number = kind("int", or(strconv.Atoi, "must be a whole number"), strconv.Itoa)
 	span   = kind("duration", parseSpan, shortSpan)
 	list   = kind("list", func(s string) ([]string, error) { return splitList(s), nil }, joinList)
-	// mapping is a tree of fields of somebody else's, kept as JSON.
+	// mapping is the configuration of another component, stored as JSON.
 	mapping = kind("mapping", parseMapping, asItIs)
-	// manifest is text that may be the path of one, and manifests a list of such.
+	// manifest is a name, a URL or the path of a manifest; manifests is a list of these.
 	manifest  = kind("string", func(s string) (string, error) { return settled(strings.TrimSpace(s)) }, asItIs)
 	manifests = kind("list", parseManifests, joinList)
 	// arguments are a mapping in a file, and NAME=VALUE as a flag, which may be

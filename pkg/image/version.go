@@ -28,8 +28,8 @@ type Versions struct {
 	LocalPath     string `json:"localPath,omitempty"`
 	MetalLB       string `json:"metallb,omitempty"`
 
-	// Programs of Kubernetes that were built from a checkout, and what they say
-	// that they are: "kubelet": "v1.36.3+5d7e3f0a91b2".
+	// Programs of Kubernetes that were built from a checkout, and the version that
+	// each program reports: "kubelet": "v1.36.3+5d7e3f0a91b2".
 	Programs map[string]string `json:"programs,omitempty"`
 }
 

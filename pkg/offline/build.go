@@ -29,7 +29,7 @@ type Options struct {
 	Output    string   // "": DefaultPath
 	BaseImage string   // userland of the images, instead of Debian packages
 	K8sDir    string   // a checkout of Kubernetes to build, instead of the module
-	Base      string   // a bundle: what it has is left out
+	Base      string   // path of a bundle; the new bundle omits the blobs of that bundle
 	SignKey   string   // file of the key to sign with
 	Quick     bool     // compress for this machine, where size is no matter
 }
@@ -46,7 +46,8 @@ type Build struct {
 	Effort image.Effort // of what is not in the cache
 }
 
-// NewBuild returns a build of all images into a bundle. It keeps one with the same contents.
+// NewBuild returns a build of all images into a bundle. It does not write the file again if the
+// file already has the same contents.
 func NewBuild(ctx context.Context, o Options) (Build, error) {
 	if len(o.Archs) == 0 {
 		o.Archs = []string{runtime.GOARCH}

@@ -113,8 +113,9 @@ func (l loading) takeBack(ctx context.Context, images []bundle.Image) error {
 	return l.into.Remove(ctx, loaded)
 }
 
-// look returns the images that the store lacks, and their source. A name in the store suffices if
-// we have loaded the images, if a registry is unavailable, or if there is no bundle.
+// look returns the images that the store lacks, and their source. It compares only the names of
+// images if kube-bootstrap has loaded them from a registry, if the registry is unavailable, or if
+// there is no bundle.
 func (l loading) look(ctx context.Context) (imageSource, []bundle.Image, error) {
 	unnamed, err := l.missing(ctx, nil)
 	if err != nil || l.Registry != nil && len(unnamed) == 0 && l.ours() {
@@ -133,7 +134,8 @@ func (l loading) look(ctx context.Context) (imageSource, []bundle.Image, error) 
 	return nil, nil, err
 }
 
-// ours reports whether we have loaded all images, not somebody else, who may have another build.
+// ours reports whether kube-bootstrap loaded all images. Images that somebody else loaded may be
+// another build.
 func (l loading) ours() bool {
 	ours, err := l.recorded()
 	return err == nil && !l.Files.Exists(l.loadingPath()) && !slices.ContainsFunc(l.Images, func(i image.Image) bool {

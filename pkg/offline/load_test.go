@@ -60,7 +60,7 @@ func TestLoad(t *testing.T) {
 func TestLoadOfABundleThatLies(t *testing.T) {
 	d, containerdSocket := dockertest.Start(t)
 	none := func() string { return "" }
-	const ours = "its content is not what its digest says: the bundle is damaged"
+	const ours = "its content does not match its digest: the bundle is damaged"
 	pods := imagestore.Containerd(containerdSocket, "native", t.TempDir(), nil)
 	for _, c := range []struct {
 		store imagestore.Target

@@ -148,7 +148,7 @@ func (l loading) sort(ctx context.Context, refs []string) (free, used []string, 
 		users, err := l.into.Users(ctx, ref)
 		switch {
 		case err != nil:
-			return nil, nil, fmt.Errorf("look who uses image %s: %w", ref, err)
+			return nil, nil, fmt.Errorf("list the containers that use image %s: %w", ref, err)
 		case len(users) > 0:
 			containers := "container"
 			if len(users) > 1 {

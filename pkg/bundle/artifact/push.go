@@ -239,7 +239,7 @@ func (p push) manifests(ctx context.Context, img bundle.Image, rewritten registr
 		return err
 	}
 	if want := digest.FromBytes(rewritten.index); found.Digest.String() != want.String() {
-		return fmt.Errorf("the registry has it as %s, what was sent is %s", found.Digest, want)
+		return fmt.Errorf("the registry returns digest %s for the index, but the pushed index has %s", found.Digest, want)
 	}
 	return nil
 }

@@ -24,7 +24,8 @@ var keptFields = map[string]string{
 	"registerWithTaints": "use nodeTaints, or taints of the node", "port": "it stays 10250",
 }
 
-// keptProxyFields are the same of the configuration of kube-proxy.
+// keptProxyFields are the fields of kube-proxy's configuration that users cannot set, each with
+// what to use instead.
 var keptProxyFields = map[string]string{
 	"apiVersion": "leave it out", "kind": "leave it out", "featureGates": "use featureGates", "clusterCIDR": "use flannelNetwork",
 	"hostnameOverride": "use hostName", "bindAddress": "it stays as it is", "detectLocal": "it stays as it is", "detectLocalMode": "it stays as it is",

@@ -15,8 +15,8 @@ var unwanted = []string{"usr/share/doc/", "usr/share/man/", "usr/share/locale/",
 	"usr/share/doc-base/", "usr/share/pixmaps/", "usr/share/menu/", "usr/share/initramfs-tools/", "usr/share/debconf/",
 	"usr/lib/systemd/", "usr/lib/udev/", "usr/include/", "usr/lib/mime/", "var/lib/apt/", "var/cache/", "var/lib/dpkg/", "dev/", "proc/", "sys/", "run/"}
 
-// unwantedParts are of packages that are needed, for uses that never come here:
-// character sets, a database for arpd and one for lastlog2, debuggers.
+// unwantedParts match files of needed packages that no component uses: character sets, a
+// database for arpd and one for lastlog2, debuggers.
 var unwantedParts = []string{"/gconv/", "/libdb-5.3.so", "/libsqlite3.so", "usr/sbin/arpd", "usr/bin/lastlog2", "usr/bin/openssl",
 	"usr/sbin/debugfs", "usr/sbin/rdma", "usr/sbin/devlink", "/libmvec.so"}
 
