@@ -57,6 +57,23 @@ func (k Kubelet) hasOldToken(ctx context.Context) (bool, error) {
 }
 
 func (k Kubelet) start(ctx context.Context) error {
+	if err := k.prepare(); err != nil {
+		return err
+	}
+	old, err := k.hasOldToken(ctx)
+	if err == nil && old {
+		err = k.service().Remove(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	return k.service().Run(ctx)
+}
+
+// prepare makes what the container mounts, and writes the files of Configure. The agent
+// applies Start without Configure: the hash in the container, which is that of the desired
+// configuration, must also be that of the file that the kubelet reads.
+func (k Kubelet) prepare() error {
 	dirs := directories
 	if k.ControlPlane { // a kubelet that finds this directory watches it, and otherwise looks every 20 seconds
 		dirs = append(slices.Clone(dirs), manifestDir)
@@ -69,14 +86,11 @@ func (k Kubelet) start(ctx context.Context) error {
 	if err := ShareMounts(k.Files); err != nil {
 		return err
 	}
-	old, err := k.hasOldToken(ctx)
-	if err == nil && old {
-		err = k.service().Remove(ctx)
-	}
+	tree, err := k.files()
 	if err != nil {
 		return err
 	}
-	return k.service().Run(ctx)
+	return k.Files.Put(tree)
 }
 
 // stop removes the container, and the directories made for its mounts.
