@@ -103,13 +103,17 @@ func (k Kubelet) stop(ctx context.Context) error {
 
 func removeEmpty(files host.Files) error { return host.Each(directories, files.RemoveEmpty) }
 
-// Joined waits until the API server has given the kubelet its certificate.
+// Joined waits until the API server has given the kubelet its certificate. A host that
+// joins again still has its old one.
 func (k Kubelet) Joined() step.Step {
 	probe := func(context.Context) error {
 		if !k.Files.Exists(Kubeconfig) {
 			return errors.New("the kubelet has no certificate yet")
 		}
-		_, err := currentCertificate(k.Files)
+		cert, err := currentCertificate(k.Files)
+		if err == nil && time.Now().After(cert.NotAfter) {
+			err = errors.New("the certificate of the kubelet " + pki.Expiring(cert, time.Now()))
+		}
 		return err
 	}
 	return step.Wait("wait for the kubelet's certificate", probe, k.service().Explain).Watched(k.service().Watch)
