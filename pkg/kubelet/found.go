@@ -64,8 +64,10 @@ func restoreFound(ctx context.Context, files host.Files) error {
 	if err != nil {
 		return err
 	}
+	if err := unmount(files); err != nil {
+		return err // the volumes of pods that are still mounted must not be emptied
+	}
 	err = errors.Join(
-		unmount(files),
 		files.RemoveOthers(Dir, f.Entries),
 		files.Drop(Kubeconfig, BootstrapConfig),
 		files.RemoveAll(VolumesDir),
