@@ -80,7 +80,10 @@ func (d Daemon) dropContainerd(ctx context.Context) error {
 		return err
 	}
 	drop := func() error {
-		if err := errors.Join(d.Units.Stop(ctx, "containerd"), d.dropStore()); err != nil {
+		if err := d.Units.Stop(ctx, "containerd"); err != nil {
+			return err // it still uses its data
+		}
+		if err := d.dropStore(); err != nil {
 			return err
 		}
 		return d.Files.Drop(containerdScript, containerdLog, containerdPid, containerdSocket, containerdSocket+".ttrpc")
@@ -116,7 +119,10 @@ func (d Daemon) dropStore() error {
 		return nil
 	}
 	for _, dir := range storeDirs {
-		if err := errors.Join(filesystem.UnmountBelow(d.Files.Path(dir)), d.Files.RemoveAll(dir)); err != nil {
+		if err := filesystem.UnmountBelow(d.Files.Path(dir)); err != nil {
+			return err
+		}
+		if err := d.Files.RemoveAll(dir); err != nil {
 			return err
 		}
 	}

@@ -61,3 +61,24 @@ func TestNoDocker(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// stuck is a host on which no service stops.
+type stuck struct{ initOnly }
+
+func (stuck) Stop(context.Context, string) error { return errors.New("it does not stop") }
+
+// TestTheDataOfARunningContainerdIsKept: a containerd that does not stop uses its data.
+func TestTheDataOfARunningContainerdIsKept(t *testing.T) {
+	d := freshHost(t, "sysv")
+	const data = "/var/lib/containerd/data"
+	scripts, err := d.containerdScripts()
+	must.NoError(t, errors.Join(err, d.noteStore(), d.Files.Put(scripts), d.Files.Write(data, nil, 0o600)))
+	running := d
+	running.Units = stuck{"sysv"}
+	if err := running.dropContainerd(t.Context()); err == nil || !d.Files.Exists(data) {
+		t.Errorf("data kept: %t, %v", d.Files.Exists(data), err)
+	}
+	if err := d.dropContainerd(t.Context()); err != nil || d.Files.Exists(data) {
+		t.Errorf("after it has stopped, data kept: %t, %v", d.Files.Exists(data), err)
+	}
+}

@@ -3,7 +3,6 @@ package dockertest
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -41,9 +40,8 @@ func Start(t *testing.T) (engine *docker.Engine, containerdSocket string) {
 	t.Cleanup(func() {
 		stop(t, dir, kill, ended)
 		// A container in the network of the host leaves a mount.
-		if err := errors.Join(filesystem.UnmountBelow(dir), os.RemoveAll(dir)); err != nil {
-			t.Error(err)
-		}
+		must.NoError(t, filesystem.UnmountBelow(dir))
+		must.NoError(t, os.RemoveAll(dir))
 	})
 	engine = docker.Open(socket)
 	probe := func(ctx context.Context) error {
