@@ -32,12 +32,21 @@ func Down(ctx context.Context, options Options) error {
 // and builds stays.
 func Clean(ctx context.Context, options Options) error {
 	return session.Do(ctx, options.Options, alone, func(s *session.Session, _ topology.State) error {
-		err := errors.Join(kubeconfig.Unmerge(ctx, s.Options), remove(ctx, s), os.RemoveAll(s.PrivateDir()))
+		err := errors.Join(removePrivate(ctx, s.Options), remove(ctx, s))
 		if options.KeepImages {
 			return err
 		}
 		return errors.Join(err, removeImages(ctx, s))
 	})
+}
+
+// removePrivate removes the entries in the user's kubeconfig, and then the private directory,
+// which contains the record of these entries.
+func removePrivate(ctx context.Context, options session.Options) error {
+	if err := kubeconfig.Unmerge(ctx, options); err != nil {
+		return err
+	}
+	return os.RemoveAll(options.PrivateDir())
 }
 
 // removeImages removes the host images, unless another cluster may be about to use them.

@@ -201,7 +201,8 @@ func (f files) enter(config, own *api.Config) {
 
 // merged returns the note of Merge; nil if the cluster is not merged.
 func (f files) merged() (*merged, error) {
-	data, err := os.ReadFile(filepath.Join(f.PrivateDir(), mergedFile))
+	path := filepath.Join(f.PrivateDir(), mergedFile)
+	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -210,7 +211,7 @@ func (f files) merged() (*merged, error) {
 	}
 	var note merged
 	if err := json.Unmarshal(data, &note); err != nil {
-		return nil, fmt.Errorf("%s: %w", mergedFile, err)
+		return nil, fmt.Errorf("%s: %w; remove this file, and the entries %s from your kubeconfig", path, err, f.entry())
 	}
 	return &note, nil
 }
