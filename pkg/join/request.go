@@ -149,7 +149,7 @@ func issued(ctx context.Context, client kubernetes.Interface, name string) (cert
 		}
 		return nil
 	}, func() string {
-		return "control planes sign it: `systemctl status kube-bootstrap-agent` there"
+		return "control planes sign it: `kube-bootstrap status` there shows whether the agent runs"
 	})
 	return cert, err
 }

@@ -100,7 +100,7 @@ func UnitFlagProblems(args []string) error {
 		}
 		errs = append(errs, &step.Problem{Name: "docker-flags",
 			Text:   fmt.Sprintf("Docker is started with %s, which conflicts with %s", strings.TrimSpace("--"+name+" "+value), daemonJSON),
-			Remedy: "remove it from Docker's unit (`systemctl cat docker`) or from /etc/default/docker, and restart Docker"})
+			Remedy: "remove it from Docker's unit (with systemd, `systemctl cat docker` shows it), /etc/default/docker or /etc/conf.d/docker, and restart Docker"})
 	}
 	return errors.Join(errs...)
 }

@@ -31,7 +31,7 @@ func engineRemedy(address, text string) string {
 	case way == "tcp" || way == "http" || way == "https":
 		return "check that Docker listens there, that no firewall is in between, and DOCKER_TLS_VERIFY and DOCKER_CERT_PATH"
 	}
-	return "start Docker there (`systemctl start docker`), or name another engine with --docker-host or --docker-context"
+	return "start Docker there (with systemd, `systemctl start docker`), or name another engine with --docker-host or --docker-context"
 }
 
 // NoNodes returns the problem that the cluster has no nodes, which a killed run may have
