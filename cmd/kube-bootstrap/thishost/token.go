@@ -19,6 +19,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/file"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/join/certkey"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/membership"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/renewal"
@@ -122,7 +123,9 @@ func makeToken(ctx context.Context, ttl time.Duration, scope join.Scope, descrip
 	if err := renewal.Joinable(ctx); err != nil {
 		return made, err
 	}
-	token, err := join.CreateToken(ctx, client, ttl, scope, description)
+	share := func() (certkey.Key, error) { return membership.Share(ctx, h) }
+	create := func() (join.Token, error) { return join.CreateToken(ctx, client, ttl, scope, description) }
+	token, key, err := createToken(scope.Kind, share, create)
 	if err != nil {
 		return made, err
 	}
@@ -131,9 +134,20 @@ func makeToken(ctx context.Context, ttl time.Duration, scope join.Scope, descrip
 		made.Command = join.JoinCommand(saved.IPAddress, token, hash)
 		return made, nil
 	}
-	key, err := membership.Share(ctx, h)
 	made.CertificateKey, made.Command = key.Reveal(), join.ControlPlaneCommand(saved.IPAddress, token, hash, key)
-	return made, err
+	return made, nil
+}
+
+// createToken creates a token. For a control plane, it first shares what control planes
+// need: a token that was created before a failure would be valid, and nobody has seen it.
+func createToken(kind join.Kind, share func() (certkey.Key, error), create func() (join.Token, error)) (token join.Token, key certkey.Key, err error) {
+	if kind == join.ForControlPlane {
+		if key, err = share(); err != nil {
+			return token, key, err
+		}
+	}
+	token, err = create()
+	return token, key, err
 }
 
 func tokenList(out io.Writer) *cobra.Command {
