@@ -102,39 +102,39 @@ type Manifest struct {
 
 // text returns the manifest: the saved copy of a download, and otherwise the
 // user's file, or the saved copy if that cannot be read.
-func (m Manifest) text() ([]byte, error) {
+func (m Manifest) text(ctx context.Context) ([]byte, error) {
 	kept, err := m.Files.Read(m.kept)
 	isKept := err == nil && bytes.HasPrefix(kept, m.origin())
 	if isKept && config.IsURL(m.from) {
 		return kept, nil
 	}
-	data, err := m.fetch()
+	data, err := m.fetch(ctx)
 	if err != nil && isKept {
 		return kept, nil
 	}
 	return append(m.origin(), data...), err
 }
 
-func (m Manifest) fetch() ([]byte, error) {
+func (m Manifest) fetch(ctx context.Context) ([]byte, error) {
 	if !config.IsURL(m.from) {
 		return os.ReadFile(m.from)
 	}
-	return m.Downloads.Get(m.Limited(context.Background()), m.from)
+	return m.Downloads.Get(m.Limited(ctx), m.from)
 }
 
 func (m Manifest) origin() []byte { return []byte("# from " + m.from + "\n") }
 
 // Check returns an error if the manifest cannot be applied.
-func (m Manifest) Check() error {
-	data, err := m.text()
+func (m Manifest) Check(ctx context.Context) error {
+	data, err := m.text(ctx)
 	if err != nil {
 		return err
 	}
 	return addon.CheckManifest(data)
 }
 
-func (m Manifest) keep() error {
-	data, err := m.text()
+func (m Manifest) keep(ctx context.Context) error {
+	data, err := m.text(ctx)
 	if err != nil {
 		return err
 	}
@@ -145,14 +145,19 @@ func (m Manifest) keep() error {
 // once the API server has accepted it. Undo only removes the copy, because
 // the objects disappear with the cluster.
 func ApplyManifest(h *local.Host, name string, m Manifest) step.Step {
-	s := Addons(h).ApplyManifest(name, m.text)
-	apply := s.Apply
-	s.Apply = func(ctx context.Context) error {
-		if err := apply(ctx); err != nil {
-			return err
-		}
-		return m.keep()
+	within := func(ctx context.Context) step.Step {
+		return Addons(h).ApplyManifest(name, func() ([]byte, error) { return m.text(ctx) })
 	}
-	s.Undo = func(context.Context) error { return h.Files.Drop(m.kept) }
-	return s
+	return step.Step{
+		Name:  name,
+		Waits: true,
+		Check: func(ctx context.Context) (step.Diff, error) { return within(ctx).Check(ctx) },
+		Apply: func(ctx context.Context) error {
+			if err := within(ctx).Apply(ctx); err != nil {
+				return err
+			}
+			return m.keep(ctx)
+		},
+		Undo: func(context.Context) error { return h.Files.Drop(m.kept) },
+	}
 }

@@ -22,7 +22,7 @@ func addonProblems(ctx context.Context, h request) error {
 			errs = append(errs, containedProblem(h, name))
 			continue
 		}
-		if err := parts.AddonManifest(h.Host, name).Check(); err != nil {
+		if err := parts.AddonManifest(h.Host, name).Check(ctx); err != nil {
 			errs = append(errs, &step.Problem{Name: "addon", Text: fmt.Sprintf("addons: %s: %v", name, err),
 				Remedy: "give the path or the URL of a manifest, or remove the addon from the setting"})
 		}
@@ -65,11 +65,11 @@ func droppedProblem(ctx context.Context, h request) error {
 	return nil
 }
 
-func networkProblem(_ context.Context, h request) error {
+func networkProblem(ctx context.Context, h request) error {
 	if h.role != local.Master || h.Config.Join || h.OwnNetwork() || h.Config.CNIPlugin == config.CNINone || h.Config.CNIPlugin == config.CNIFlannel {
 		return nil
 	}
-	if err := parts.NetworkManifest(h.Host).Check(); err != nil {
+	if err := parts.NetworkManifest(h.Host).Check(ctx); err != nil {
 		return &step.Problem{Name: "cni-plugin", Text: fmt.Sprintf("cniPlugin: %s: %v", h.Config.CNIPlugin, err),
 			Remedy: "give the path or the URL of the plugin's manifest, or one of bridge, flannel, calico, none"}
 	}
