@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -105,13 +107,28 @@ func explain(files host.Files) string {
 	if len(logs) == 0 {
 		return "the kubelet has started no API server: there is no " + pattern
 	}
-	last := logs[len(logs)-1]
+	last := newest(files, logs)
 	data, err := files.Read(last)
 	if err != nil {
 		return ""
 	}
 	lines := strings.Split(strings.TrimRight(string(data), "\n"), "\n")
 	return last + ":\n" + strings.Join(lines[max(0, len(lines)-15):], "\n")
+}
+
+// newest returns the file that was written last. The names do not tell: 10.log sorts before
+// 9.log, and an earlier pod has another directory.
+func newest(files host.Files, paths []string) string {
+	return slices.MaxFunc(paths, func(a, b string) int { return written(files, a).Compare(written(files, b)) })
+}
+
+// written returns when a file was written last; the zero time if it is gone.
+func written(files host.Files, path string) time.Time {
+	info, err := os.Stat(files.Path(path))
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
 }
 
 // Electing reports whether this host's controller manager elects a leader when it runs.
