@@ -73,7 +73,7 @@ func (d Daemon) containerdScripts() ([]host.File, error) {
 // the main Docker, which uses this containerd too, is stopped.
 func (d Daemon) dropContainerd(ctx context.Context) error {
 	if d.Units.Init() == "systemd" || !d.ours(containerdScript) {
-		return nil
+		return d.Files.RemoveHalfWritten(containerdScript)
 	}
 	docker, err := d.Units.Active(ctx, "docker")
 	if err != nil {

@@ -3,6 +3,7 @@ package bootstrapdocker
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -80,5 +81,14 @@ func TestTheDataOfARunningContainerdIsKept(t *testing.T) {
 	}
 	if err := d.dropContainerd(t.Context()); err != nil || d.Files.Exists(data) {
 		t.Errorf("after it has stopped, data kept: %t, %v", d.Files.Exists(data), err)
+	}
+}
+
+func TestAnInterruptedInstallOfTheContainerdScriptLeavesNothing(t *testing.T) {
+	d := freshHost(t, "sysv")
+	left := must.Write(t, d.Files.Path("/etc/init.d/.kube-bootstrap-containerd-123"), "#!")
+	must.NoError(t, d.dropContainerd(t.Context()))
+	if _, err := os.Stat(left); !os.IsNotExist(err) {
+		t.Errorf("%s is left: %v", left, err)
 	}
 }

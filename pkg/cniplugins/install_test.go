@@ -153,3 +153,16 @@ type spoiled struct {
 func (s spoiled) ReadCNIPlugins(ctx context.Context, arch string, _ []string) io.ReadCloser {
 	return s.archive.ReadCNIPlugins(ctx, arch, slices.Collect(maps.Keys(s.archive)))
 }
+
+// TestAnInterruptedInstallLeavesNothing: also beside a plugin of the user that was replaced.
+func TestAnInterruptedInstallLeavesNothing(t *testing.T) {
+	i := installer(t)
+	i.put(t, "portmap", fakePlugin(`"0.3.1"`), 0o700)
+	before := hosttest.Tree(t, i.Files.Root)()
+	must.NoError(t, i.Step().Apply(t.Context()))
+	i.put(t, ".kube-bootstrap-portmap-123", "half", 0o600)
+	must.NoError(t, i.Step().Undo(t.Context()))
+	if d := hosttest.Diff(before, hosttest.Tree(t, i.Files.Root)()); len(d) > 0 {
+		t.Errorf("left %q", d)
+	}
+}

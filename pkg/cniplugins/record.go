@@ -153,5 +153,8 @@ func (i Installer) restore(name string, entry plugin) error {
 	if err != nil {
 		return err
 	}
-	return i.Files.Write(pluginPath(name), old, entry.Mode)
+	if err := i.Files.Write(pluginPath(name), old, entry.Mode); err != nil {
+		return err
+	}
+	return i.Files.RemoveHalfWritten(pluginPath(name))
 }

@@ -96,8 +96,8 @@ func writeAtomic(path string, data io.Reader, may access) (err error) {
 // halfWritten returns the pattern of the temporary files for a path.
 func halfWritten(path string) string { return ".kube-bootstrap-" + filepath.Base(path) + "-*" }
 
-// removeHalfWritten removes the temporary files of an interrupted Write.
-func (f Files) removeHalfWritten(path string) error {
+// RemoveHalfWritten removes the temporary files of an interrupted Write. Remove does so too.
+func (f Files) RemoveHalfWritten(path string) error {
 	left := f.Match(filepath.Join(filepath.Dir(path), halfWritten(path)))
 	return Each(left, func(path string) error { return removeFile(f.Path(path)) })
 }
@@ -150,7 +150,7 @@ func (f Files) noteDirs(dirs []string) error {
 // Remove removes a file, and then each parent that is empty and was created
 // by MkdirAll. A missing file is not an error.
 func (f Files) Remove(path string) error {
-	if err := errors.Join(removeFile(f.Path(path)), f.removeHalfWritten(path)); err != nil {
+	if err := errors.Join(removeFile(f.Path(path)), f.RemoveHalfWritten(path)); err != nil {
 		return err
 	}
 	return f.removeEmptyParents(path)

@@ -140,7 +140,7 @@ func (u UserFile) PutBack(ctx context.Context) error {
 	} else {
 		err = u.leave(ctx, kept)
 	}
-	if err := errors.Join(err, u.files.removeHalfWritten(u.path)); err != nil {
+	if err != nil {
 		return err
 	}
 	return u.Forget()
@@ -180,8 +180,14 @@ func (u UserFile) restore(kept original) error {
 	return u.files.writeAs(u.path, bytes.NewReader(kept.Data), kept.access)
 }
 
-// Forget removes the saved original, because the file belongs to the user again.
-func (u UserFile) Forget() error { return u.files.Remove(u.record().Path) }
+// Forget removes the saved original, because the file belongs to the user again, and what an
+// interrupted write has left beside the file.
+func (u UserFile) Forget() error {
+	if err := u.files.RemoveHalfWritten(u.path); err != nil {
+		return err
+	}
+	return u.files.Remove(u.record().Path)
+}
 
 // ReplacedFiles lists the files whose original Replace has saved.
 func ReplacedFiles(files Files) (paths []string) {

@@ -31,10 +31,10 @@ func InstallKubectl(files host.Files, binary string) step.Step {
 		})
 	s.Undo = func(context.Context) error {
 		now, err := files.Read(kubectlPath)
-		if errors.Is(err, fs.ErrNotExist) || err == nil && string(now) != string(script) {
-			return nil // the user has installed another kubectl since
+		if err == nil && string(now) != string(script) {
+			return files.RemoveHalfWritten(kubectlPath) // the user has installed another kubectl since
 		}
-		if err != nil {
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 		return files.Remove(kubectlPath)

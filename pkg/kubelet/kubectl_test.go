@@ -53,3 +53,19 @@ func TestKubectlOfTheUserStays(t *testing.T) {
 		})
 	}
 }
+
+// TestAnInterruptedInstallOfKubectlLeavesNothing: the script may be missing, or of the user.
+func TestAnInterruptedInstallOfKubectlLeavesNothing(t *testing.T) {
+	for _, user := range []string{"", "mine"} {
+		k := fresh(t, true)
+		const left = "/usr/local/bin/.kube-bootstrap-kubectl-123"
+		put(t, k.Files, left, "#!")
+		if user != "" {
+			put(t, k.Files, kubectlPath, user)
+		}
+		must.NoError(t, InstallKubectl(k.Files, testBinary).Undo(t.Context()))
+		if k.Files.Exists(left) || k.Files.Exists(kubectlPath) != (user != "") {
+			t.Errorf("kubectl %q: left %t, kubectl %t", user, k.Files.Exists(left), k.Files.Exists(kubectlPath))
+		}
+	}
+}

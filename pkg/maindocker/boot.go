@@ -46,7 +46,7 @@ func BootUnit(files host.Files, units initsystem.Units, binary string, limit tim
 
 func removeBootUnit(ctx context.Context, files host.Files, units initsystem.Units, path string) error {
 	if !files.Exists(path) {
-		return nil
+		return files.Remove(path) // what an interrupted write has left
 	}
 	if units.Init() != "systemd" {
 		// update-rc.d refuses while the script exists; rc-update does not.

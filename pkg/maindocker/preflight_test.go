@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/initsystem"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -74,5 +75,15 @@ func TestBootFile(t *testing.T) {
 	for init, golden := range map[string]string{"systemd": "network.service", "sysv": "network.sysv", "openrc": "network.openrc"} {
 		got := bootFile(initOnly{name: init}, "/var/lib/kube-bootstrap/bin/kube-bootstrap", 5*time.Minute)
 		hosttest.Golden(t, golden, got.Data)
+	}
+}
+
+func TestAnInterruptedInstallOfTheBootUnitLeavesNothing(t *testing.T) {
+	files := host.Files{Root: t.TempDir()}
+	const dir = "/etc/systemd/system/"
+	must.Write(t, files.Path(dir+".kube-bootstrap-network.service-123"), "")
+	must.NoError(t, removeBootUnit(t.Context(), files, nil, dir+"network.service"))
+	if names, err := files.Entries(dir); err != nil || len(names) > 0 {
+		t.Errorf("left %q, %v", names, err)
 	}
 }

@@ -163,7 +163,10 @@ func unmergeFile(files host.Files) error {
 	if reflect.DeepEqual(back, owner) {
 		return files.UserFile(daemonJSON).Restore()
 	}
-	return errors.Join(files.Write(daemonJSON, encode(back), 0o644), files.UserFile(daemonJSON).Forget())
+	if err := files.Write(daemonJSON, encode(back), 0o644); err != nil {
+		return err
+	}
+	return files.UserFile(daemonJSON).Forget()
 }
 
 // areOurs reports whether settings look like settings of Move.

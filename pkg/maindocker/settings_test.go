@@ -90,8 +90,13 @@ func TestUnmerge(t *testing.T) {
 			if c.since != "" {
 				write(t, files, c.since)
 			}
+			left := files.Path("/etc/docker/.kube-bootstrap-daemon.json-123")
+			must.Write(t, left, "{") // by a run that was killed
 			for range 2 {
 				must.NoError(t, unmergeFile(files))
+			}
+			if _, err := os.Stat(left); !os.IsNotExist(err) {
+				t.Errorf("%s is left: %v", left, err)
 			}
 			got, err := files.Read(daemonJSON)
 			if string(got) != c.after || c.after == "" && !os.IsNotExist(err) {
