@@ -70,7 +70,8 @@ func readEncryption(files host.Files) (data []byte, config apiserverv1.Encryptio
 	return data, config, nil
 }
 
-// encryptionKey makes that configuration once: another key cannot read what is stored.
+// encryptionKey creates the configuration once, because another key cannot decrypt the
+// stored Secrets.
 func (i issuing) encryptionKey() error {
 	if _, _, err := readEncryption(i.Files); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -175,7 +176,8 @@ func authorizationFiles(files host.Files) ([]host.File, error) {
 	return []host.File{{Path: authorizationFile, Data: data}, {Path: nobodyFile, Data: []byte(nobody)}}, err
 }
 
-// authorization asks the authorizers Node and RBAC, of removed nodes nobody.
+// authorization configures the authorizers Node and RBAC, and a webhook that refuses
+// removed nodes.
 func authorization(removed []RemovedNode) ([]byte, error) {
 	authorizers := []apiserverv1.AuthorizerConfiguration{{Type: "Node", Name: "node"}, {Type: "RBAC", Name: "rbac"}}
 	if len(removed) > 0 {

@@ -25,7 +25,7 @@ type PKI struct {
 }
 
 // Certificates issues every certificate of a control plane, and makes the identity of
-// a new cluster. It issues a certificate again that expires soon or no longer fits.
+// a new cluster. It reissues certificates that expire soon or differ from the settings.
 // Only a rotation replaces an authority, because every host trusts it.
 func (p PKI) Certificates() step.Step {
 	s := p.issue(nil)

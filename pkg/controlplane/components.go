@@ -31,7 +31,7 @@ type component struct {
 	args     []string
 	read     []string // directories and files of the host that it may read
 	write    []string // directories of the host that it may write
-	host     string   // where its health is asked
+	host     string   // address of the health endpoint
 	port     int
 	live     string // paths of its health
 	ready    string

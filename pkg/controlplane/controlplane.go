@@ -33,7 +33,8 @@ const (
 	// AdminGroup is the group of AdminConf. Its rights are a binding that can be
 	// taken away, unlike those of system:masters.
 	AdminGroup = "kube-bootstrap:cluster-admins"
-	// AgentGroup is that of AgentConf. It sees nodes and approves serving certificates.
+	// AgentGroup is the group of AgentConf. It may read nodes, approve and sign the
+	// certificates of hosts, and read, change and delete Secrets in kube-system.
 	AgentGroup = "kube-bootstrap:agents"
 
 	// serviceName is the name of the API server for pods, without the DNS domain.
@@ -48,7 +49,7 @@ type Host struct {
 	APIPort     int
 	ServiceCIDR netip.Prefix
 	DNSDomain   string
-	Joins       bool          // a further control plane: it is handed what control planes share and makes none of it
+	Joins       bool          // a joining control plane: it receives the shared files and creates none of them
 	LeafLife    time.Duration // how long certificates are valid; 0: pki.LeafLife
 }
 

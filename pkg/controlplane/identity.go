@@ -15,8 +15,8 @@ import (
 )
 
 // The identity of a cluster is the keys of its authorities, of its service-account
-// tokens and of its encrypted Secrets. All are made before etcd first starts. With
-// others, nobody could read what etcd holds, and no host would be let in any more.
+// tokens and of its encrypted Secrets. All keys are created before etcd first starts.
+// With other keys, the data in etcd could not be read and no host could join.
 
 // IdentityProblem names the parts of the identity that are missing or damaged on a
 // host whose etcd holds a cluster [cluster-identity].
@@ -106,8 +106,8 @@ func (i issuing) makeShared(path string, make func() error) error {
 	return i.visit("make "+path, make)
 }
 
-// accountKeys makes the pair of keys behind service-account tokens. The public
-// one follows from the other. Further public keys are those of a rotation.
+// accountKeys creates the pair of keys of service-account tokens. The public key is
+// derived from the private key. Further public keys are those of a rotation.
 func (i issuing) accountKeys() error {
 	key, err := i.Files.Read(accountKey)
 	switch {

@@ -23,7 +23,7 @@ import (
 // host, and what they read besides certificates.
 type StaticPods struct {
 	Host
-	PodCIDR           netip.Prefix                // to be cut up for the nodes; not valid: something else does that
+	PodCIDR           netip.Prefix                // network that the controller manager divides among nodes; invalid: it assigns no subnets
 	Image             func(program string) string // that a component runs from: hyperkube, or one of its own
 	KubernetesVersion string                      // "v1.36.3", which the pods are labelled with
 	EtcdEndpoints     []string
@@ -103,8 +103,8 @@ func (s StaticPods) podsOf(pods ...component) (tree []host.File, err error) {
 
 // Late writes the static pods of the scheduler and the controller manager. A scheduler
 // without its rights is refused, and asks again only seconds later. A controller manager
-// looks only once per second whether the API server is ready. On a further control
-// plane, neither may work before the others share with it.
+// looks only once per second whether the API server is ready. On a joining control
+// plane, neither may start before the other control planes use leader election.
 func (s StaticPods) Late() step.Step {
 	// What they read is there by now.
 	pods := func() ([]host.File, error) { return s.podsOf(s.manager(), s.scheduler()) }
@@ -166,7 +166,7 @@ func awaitEnd(ctx context.Context, files host.Files, names []string) {
 	}, nil)
 }
 
-// takeAway removes the manifests that will be others, and returns their pods.
+// takeAway removes the manifests whose content changes, and returns the names of their pods.
 func takeAway(files host.Files, pods []host.File) (names []string, err error) {
 	for _, file := range pods {
 		old, err := files.Read(file.Path)

@@ -88,8 +88,8 @@ func (p PKI) superClient() (kubernetes.Interface, error) {
 	return kube.KubeconfigOf(data).Client()
 }
 
-// bound reports whether the administrators can read a ClusterRoleBinding, which they
-// may not without theirs. client is nil if the cluster does not exist yet.
+// bound reports whether the administrators can read a ClusterRoleBinding. Without their
+// own binding they may not. client is nil if the cluster does not exist yet.
 func bound(ctx context.Context, client kubernetes.Interface, name string) (bool, error) {
 	if client == nil {
 		return false, nil

@@ -106,7 +106,7 @@ func (j *Joining) joined() bool {
 	return err == nil && time.Now().Before(cert.NotAfter)
 }
 
-// same keeps a host of one cluster from being told to join another.
+// same returns a problem if --ca-cert-hash belongs to another cluster.
 func (j *Joining) same(kept Handover) error {
 	if j.Target.CAHash == "" {
 		return nil
@@ -120,7 +120,7 @@ func (j *Joining) same(kept Handover) error {
 	return err
 }
 
-// record is what of a handover has no file of its own.
+// record contains the join data that has no separate file.
 var record = host.Record[Handover]{Path: HandoverFile, Valid: func(h Handover) error {
 	if h.Server == "" || len(h.Settings) == 0 {
 		return errors.New("it names no server or no settings")

@@ -8,8 +8,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// A user has to know which of the things that keep a host out it is, so each
-// has its own name. None of them repeats the token's secret.
+// problemNamed returns a problem. Each reason why a host cannot join has its own problem
+// name. No text contains the secret of a token.
 func problemNamed(name, text, remedy string) *step.Problem {
 	return &step.Problem{Name: name, Text: text, Remedy: remedy}
 }

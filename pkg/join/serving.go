@@ -106,9 +106,9 @@ func (a Approver) Check(csr *certificatesv1.CertificateSigningRequest, nodes []c
 		a.checkNames(request, name, nodes, hosts))
 }
 
-// checkControl has each control plane approve the requests of its own kubelet
-// only: a bootstrap token is enough to become a node of any name, but not to get
-// that kubelet's certificate.
+// checkControl returns why a request in the name of a control plane must not be approved.
+// Each control plane approves only requests that its own kubelet has made with its client
+// certificate. NodeApprover denies requests for a client certificate in such a name.
 func (a Approver) checkControl(csr *certificatesv1.CertificateSigningRequest, node string, hosts []Host) error {
 	if !slices.ContainsFunc(hosts, func(h Host) bool { return h.ControlPlane && h.Name == node }) {
 		return nil

@@ -67,9 +67,8 @@ func Unshare(ctx context.Context, client kubernetes.Interface) error {
 	return kube.IgnoreNotFound(client.CoreV1().Secrets(system).Delete(ctx, shareName, metav1.DeleteOptions{}))
 }
 
-// expiringOwner makes a token that opens nothing. The controller manager
-// deletes tokens when they expire, and with each whatever it owns: of all
-// objects only tokens have an end.
+// expiringOwner creates a bootstrap token without rights. The controller manager deletes it
+// on expiry, and with it the Secret that it owns. Other objects do not expire.
 func expiringOwner(ctx context.Context, client kubernetes.Interface) (*metav1ac.OwnerReferenceApplyConfiguration, error) {
 	made, err := createSecret(ctx, client, func() *corev1.Secret {
 		secret := secretOf(NewToken(ShareTTL, Scope{}, "ends the sharing of certificates among control planes"))

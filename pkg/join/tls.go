@@ -13,7 +13,8 @@ import (
 
 var hashPattern = regexp.MustCompile(`\Asha256:[0-9a-f]{64}\z`)
 
-// hasCA finds a CA by its hash in a PEM, which has two while a CA is replaced.
+// hasCA reports whether a PEM contains a CA with this hash. During a rotation the PEM
+// contains two CAs.
 func hasCA(caPEM []byte, hash string) bool {
 	certs, err := pki.ParseCertificates(caPEM)
 	return err == nil && slices.ContainsFunc(certs, func(ca *x509.Certificate) bool { return pki.Hash(ca) == hash })

@@ -228,9 +228,9 @@ func scopeOf(groups []string) (s Scope) {
 	return s
 }
 
-// refuses tells why a host of that name must not join as a worker, if so; known
-// is whether the cluster has a node of that name. Such a node is most likely
-// another host, whose name only a token for that node gives away.
+// refuses returns the reason why the token does not admit host as a worker, or nil. known
+// states whether the cluster has a node of that name. That node is most likely another
+// host, so its name needs a token for that node.
 func (s Scope) refuses(host string, known bool) error {
 	switch {
 	case s.Kind != ForWorker:

@@ -27,8 +27,8 @@ import (
 const usedBy = "kube-bootstrap.dev/used-by"
 
 // use returns a refusal if the author of a request, who showed a token, must not join
-// as that host. Otherwise it binds the token to the host. The first request
-// of a host binds, so that two requests at the same time are not two hosts.
+// as that host. The first request binds a token that is not reusable to its host. A
+// second host with the same token is then refused, also if both request at the same time.
 func use(ctx context.Context, client kubernetes.Interface, csr *certificatesv1.CertificateSigningRequest, host string) error {
 	_, err := client.CoreV1().Nodes().Get(ctx, host, metav1.GetOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -100,8 +100,8 @@ func reported(node *corev1.Node, since time.Time) bool {
 	})
 }
 
-// Spend is the step of a further control plane that deletes the token it has
-// joined with. It needs no other to do so: it has the keys of the cluster.
+// Spend is the step of a joining control plane that deletes the token with which it has
+// joined. The control plane deletes the token itself, with its administrator certificate.
 func (j *Joining) Spend(api kube.Connect) step.Step {
 	id := j.Target.Token.ID
 	return step.When("delete the token", "delete the token "+id, func(ctx context.Context) (bool, error) {

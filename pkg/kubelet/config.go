@@ -28,8 +28,8 @@ type Configuration struct {
 	ClusterDNS, DNSDomain string
 	CgroupDriver          string // "systemd" or "cgroupfs", as the container runtime's
 	CRISocket             string // "/run/containerd/containerd.sock"
-	Schedulable           bool   // a control plane that takes everyone's pods: no taint
-	SmallDisk             bool   // a node inside of a container: it shares a disk that others fill
+	Schedulable           bool   // the control plane accepts all pods (no taint)
+	SmallDisk             bool   // the node is a container and shares its disk with other programs
 	KeepOOMScore          bool   // it may not be lowered on this host
 	Own                   Own
 }

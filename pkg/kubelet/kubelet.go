@@ -49,8 +49,8 @@ type Kubelet struct {
 // too: it resolves the subPath of a volume mount itself.
 const VolumesDir = host.StateDir + "/volumes"
 
-// directories are mounted at the same place, for what the kubelet tells the
-// container runtime are paths of the host.
+// directories are mounted at the same path as on the host, because the kubelet passes
+// these paths to the container runtime.
 var directories = []string{
 	"/etc/kubernetes", Dir, "/var/log/pods", "/var/log/containers",
 	"/var/lib/containerd", "/var/lib/cni", "/etc/cni", "/opt/cni", VolumesDir,

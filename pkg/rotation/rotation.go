@@ -54,8 +54,8 @@ type Rotation struct {
 	Subject string `json:"subject"` // what is replaced: "encryption-key", "ca"
 	Phase   Phase  `json:"phase"`
 	New     []byte `json:"new"` // the new key, in the form of its subject
-	// Until is when nothing depends on the old key any more; zero if that is not
-	// a matter of time, or not known yet.
+	// Until is the time after which nothing uses the old key; zero if unknown or not
+	// time-dependent.
 	Until time.Time `json:"until,omitzero"`
 
 	version string // of the Secret that was read

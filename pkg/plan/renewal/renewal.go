@@ -22,8 +22,8 @@ import (
 const Limit = 10 * time.Minute
 
 // Renewal issues certificates of this control plane again, by the names of
-// Certificates, and then has each program use them, one after the other. What a
-// renewal that was interrupted left is done too.
+// Certificates, and then has each program use them, one after the other. It
+// also completes an interrupted renewal.
 func Renewal(h *local.Host, names []string) step.Plan {
 	flanneld := parts.OnDocker0(h, parts.Flanneld(h).Start())
 	return slices.Concat(
@@ -112,11 +112,11 @@ func renewable(which func(pki.Held) bool) (names []string) {
 	return names
 }
 
-// Alone calls do once no other control plane renews certificates, and the API
-// server of another one is ready. Where there is no other, or etcd cannot answer
-// because the certificates have expired, nobody is asked. Neither is anybody on a
-// worker, or if a renewal was interrupted while this host had no API server: others
-// may wait for that.
+// Alone calls do while it holds a lock of the cluster, and once the API server of another
+// control plane is ready. It calls do without the lock on a worker, on the only control
+// plane, if a certificate has expired, because etcd may then refuse this host, or if an
+// interrupted renewal has removed the API server's manifest: other control planes may
+// wait for this one.
 func Alone(ctx context.Context, h *local.Host, do func(context.Context) error) error {
 	if !h.Files.Exists(controlplane.APIServerPod) || !parts.Several(h) || expired(h) {
 		return do(ctx)

@@ -24,8 +24,9 @@ import (
 )
 
 const (
-	// tokenLife is how long the token of a pod is valid that asks for no other
-	// time. The kubelet replaces a token before, and each that is a day old.
+	// tokenLife is the lifetime of a pod's token unless the pod requests another
+	// one. The kubelet replaces a token before it expires, and after 24 hours at
+	// the latest.
 	tokenLife    = time.Hour
 	maxTokenLife = 24 * time.Hour
 	// tokenSlack is how late the kubelet may be.

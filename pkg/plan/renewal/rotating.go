@@ -157,7 +157,8 @@ func (r rotating) reachWorkers(phase rotation.Phase) step.Step {
 	return r.reachOn("worker", r.workerNames, phase, r.publishTrust)
 }
 
-// reachOn has hosts of a kind reach a phase, of which tell informs them.
+// reachOn returns the step that waits until all hosts of a kind have reached a phase.
+// tell announces the phase to them.
 func (r rotating) reachOn(
 	kind string, hosts hostNames, phase rotation.Phase, tell func(context.Context, rotation.Rotation) error,
 ) step.Step {
