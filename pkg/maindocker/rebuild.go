@@ -51,7 +51,10 @@ func (d Daemon) rebuild(ctx context.Context) error {
 		return errors.Join(d.endRebuild(ctx), d.WhileStopped(ctx, func() error { return nil }))
 	}
 	step.Report(ctx, "restarting Docker, containers go on", 0, 0)
-	restart := errors.Join(d.Units.Restart(ctx, "docker"), step.Until(ctx, docker.Answers, nil))
+	// A cancelled init script would leave Docker stopped.
+	restartCtx, cancel := step.Limited(context.WithoutCancel(ctx))
+	defer cancel()
+	restart := errors.Join(d.Units.Restart(restartCtx, "docker"), step.Until(restartCtx, docker.Answers, nil))
 	return errors.Join(restart, host.RemoveDeadSockets(d.Files, networkSockets), d.endRebuild(ctx))
 }
 

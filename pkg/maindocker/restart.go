@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -68,31 +67,35 @@ func (d Daemon) WhileStopped(ctx context.Context, change func() error) error {
 }
 
 // whileStopped stops Docker, calls change, and starts Docker and the
-// containers that ran. If change or the start of Docker fails, it starts as
-// much as possible. It stops nothing if Docker would not start with data, the
+// containers that ran. If the stop, change or the start of Docker fails, it
+// starts as much as possible. It stops nothing if Docker would not start with data, the
 // daemon.json that change writes; nil stands for the current file.
 func (d Daemon) whileStopped(ctx context.Context, back bool, data []byte, change func() error) error {
 	if err := validateNext(ctx, d.Files, data); err != nil {
 		return err
 	}
-	p, err := d.remember(ctx, back)
+	p, running, err := d.remember(ctx, back)
 	if err != nil {
 		return fmt.Errorf("record what runs: %w", err)
 	}
 	step.Report(ctx, "stopping Docker", 0, 0)
-	if err := d.stop(ctx); err != nil {
-		return err
+	changed := d.stopAll(ctx, running)
+	stopped := changed == nil
+	if stopped {
+		changed = change()
 	}
-	changed := change()
 	// Without Docker the user's containers are down, so start it also after a
 	// cancellation.
 	startCtx, cancel := step.Limited(context.WithoutCancel(ctx))
 	defer cancel()
 	step.Report(ctx, "starting Docker", 0, 0)
-	if err := d.start(startCtx, p); err != nil {
-		return errors.Join(changed, startError{err})
+	err = d.start(startCtx, p)
+	if err == nil {
+		err = d.bringBack(startCtx, p)
+	} else if stopped {
+		err = startError{err}
 	}
-	return errors.Join(changed, d.bringBack(startCtx, p))
+	return errors.Join(changed, err)
 }
 
 // startError is the error that Docker did not start with changed settings.
@@ -101,39 +104,54 @@ type startError struct{ error }
 func (e startError) Unwrap() error { return e.error }
 
 // remember records what runs now, in addition to what an interrupted restart
-// recorded.
-func (d Daemon) remember(ctx context.Context, back bool) (pending, error) {
-	p := readPending(d.Files)
+// recorded. It also returns the containers that run now.
+func (d Daemon) remember(ctx context.Context, back bool) (p pending, running []string, err error) {
+	p = readPending(d.Files)
 	p.Back = back
 	docker := d.Engine()
 	if docker.Answers(ctx) != nil {
-		return p, pendingRecord.Write(d.Files, p)
+		return p, nil, pendingRecord.Write(d.Files, p)
 	}
-	ids, err := docker.RunningIDs(ctx)
-	if err != nil {
-		return p, err
+	if running, err = docker.RunningIDs(ctx); err != nil {
+		return p, nil, err
 	}
-	for _, id := range ids {
+	for _, id := range running {
 		if !slices.Contains(p.Containers, id) {
 			p.Containers = append(p.Containers, id)
 		}
 	}
 	active, err := d.socketActive(ctx)
 	if err != nil {
-		return p, err
+		return p, nil, err
 	}
 	p.Socket = p.Socket || active
-	if err := pendingRecord.Write(d.Files, p); err != nil {
-		return p, err
+	return p, running, pendingRecord.Write(d.Files, p)
+}
+
+// stopAll stops Docker and the containers that run. A cancellation does not
+// end it early: systemd would complete the stop after the start that follows.
+// It then returns the cause.
+func (d Daemon) stopAll(ctx context.Context, running []string) error {
+	stopCtx, cancel := step.Limited(context.WithoutCancel(ctx))
+	defer cancel()
+	if err := d.stopContainers(stopCtx, running); err != nil {
+		return err
 	}
-	return p, d.stopContainers(ctx, docker, ids)
+	if err := d.stop(stopCtx); err != nil {
+		return err
+	}
+	return context.Cause(ctx)
 }
 
 // stopContainers stops containers that would outlive Docker. With
 // live-restore they would keep the old subnet in use, so that Docker would
 // not move docker0. An init script kills Docker if it does not stop its
 // containers within seconds.
-func (d Daemon) stopContainers(ctx context.Context, docker *docker.Engine, ids []string) error {
+func (d Daemon) stopContainers(ctx context.Context, ids []string) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	docker := d.Engine()
 	info, err := docker.Facts(ctx)
 	if err != nil || !info.LiveRestoreEnabled && d.Units.Init() == "systemd" {
 		return err
