@@ -64,6 +64,11 @@ func (u UserFile) Replace(data []byte, mode os.FileMode) error {
 	if err := u.record().Write(u.files, kept); err != nil {
 		return err
 	}
+	return u.write(data, mode)
+}
+
+// write writes data with the mode and the owner that Replace states.
+func (u UserFile) write(data []byte, mode os.FileMode) error {
 	may, err := u.access(access{Mode: mode})
 	if err != nil {
 		return err
@@ -72,6 +77,16 @@ func (u UserFile) Replace(data []byte, mode os.FileMode) error {
 		may.Mode = mode
 	}
 	return u.files.writeAs(u.path, bytes.NewReader(data), may)
+}
+
+// Return writes data and forgets the original, because the file belongs to the user again:
+// the user has changed it since Replace, and data is the file without our changes. The
+// file keeps its mode and owner as in Replace.
+func (u UserFile) Return(data []byte, mode os.FileMode) error {
+	if err := u.write(data, mode); err != nil {
+		return err
+	}
+	return u.Forget()
 }
 
 // now returns the file as the original that Replace saves.

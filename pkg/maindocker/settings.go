@@ -163,10 +163,7 @@ func unmergeFile(files host.Files) error {
 	if reflect.DeepEqual(back, owner) {
 		return files.UserFile(daemonJSON).Restore()
 	}
-	if err := files.Write(daemonJSON, encode(back), 0o644); err != nil {
-		return err
-	}
-	return files.UserFile(daemonJSON).Forget()
+	return files.UserFile(daemonJSON).Return(encode(back), 0o644)
 }
 
 // areOurs reports whether settings look like settings of Move.
