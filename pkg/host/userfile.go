@@ -67,6 +67,15 @@ func (u UserFile) Replace(data []byte, mode os.FileMode) error {
 	return u.write(data, mode)
 }
 
+// Missing lists the changes that Replace would make. It compares a mode only if mode
+// grants nothing to group and others, because Replace keeps the user's mode otherwise.
+func (u UserFile) Missing(data []byte, mode os.FileMode) ([]string, error) {
+	if mode&0o077 != 0 && u.files.Exists(u.path) {
+		mode = u.files.mode(u.path)
+	}
+	return u.files.Missing([]File{{Path: u.path, Data: data, Mode: mode}})
+}
+
 // write writes data with the mode and the owner that Replace states.
 func (u UserFile) write(data []byte, mode os.FileMode) error {
 	may, err := u.access(access{Mode: mode})

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"slices"
 
@@ -62,7 +63,11 @@ func (h hostFiles) check(context.Context) (step.Diff, error) {
 	if err != nil {
 		return nil, err
 	}
-	diff, err := h.files.Missing(tree)
+	var diff step.Diff
+	for _, f := range tree {
+		missing, missingErr := h.missing(f)
+		diff, err = append(diff, missing...), errors.Join(err, missingErr)
+	}
 	old, oldErr := h.outdated(tree)
 	for _, path := range old {
 		diff = append(diff, "restore "+path)
@@ -129,7 +134,7 @@ func (h hostFiles) apply(ctx context.Context) error {
 }
 
 func (h hostFiles) replace(f host.File) error {
-	diff, err := h.files.Missing([]host.File{f})
+	diff, err := h.missing(f)
 	if err != nil {
 		return err
 	}
@@ -137,8 +142,14 @@ func (h hostFiles) replace(f host.File) error {
 	if err != nil || len(diff)+len(record) == 0 {
 		return err
 	}
-	return h.files.UserFile(f.Path).Replace(f.Data, cmp.Or(f.Mode, 0o600))
+	return h.files.UserFile(f.Path).Replace(f.Data, modeOf(f))
 }
+
+func (h hostFiles) missing(f host.File) ([]string, error) {
+	return h.files.UserFile(f.Path).Missing(f.Data, modeOf(f))
+}
+
+func modeOf(f host.File) fs.FileMode { return cmp.Or(f.Mode, 0o600) }
 
 func (h hostFiles) remember(paths []string) error {
 	if len(paths) == 0 {

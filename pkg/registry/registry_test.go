@@ -272,6 +272,25 @@ func TestLayContract(t *testing.T) {
 	}
 }
 
+// TestAFileOfTheUserKeepsItsMode: the run must not report it as different after it was written.
+func TestAFileOfTheUserKeepsItsMode(t *testing.T) {
+	const path = "/etc/docker/certs.d/reg:5000/ca.crt"
+	for _, mode := range []os.FileMode{0o600, 0o640, 0o444} {
+		files := host.Files{Root: t.TempDir()}
+		must.NoError(t, os.MkdirAll(files.Path("/etc/docker/certs.d/reg:5000"), 0o755))
+		must.NoError(t, os.WriteFile(files.Path(path), []byte("the user's"), mode))
+		configure := ConfigureHost(files, func() ([]host.File, error) {
+			return []host.File{{Path: path, Data: []byte("ours"), Mode: 0o644}}, nil
+		})
+		hosttest.Contract(t, func() string { return world(t, files) }, configure)
+		must.NoError(t, configure.Apply(t.Context()))
+		info, err := os.Stat(files.Path(path))
+		if text, _ := files.Read(path); err != nil || info.Mode().Perm() != mode || string(text) != "ours" {
+			t.Errorf("%o: the file is %q of mode %s", mode, text, info.Mode())
+		}
+	}
+}
+
 // world prints what is on the host outside of our own memory.
 func world(t *testing.T, files host.Files) string {
 	t.Helper()
