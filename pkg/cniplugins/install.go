@@ -116,7 +116,7 @@ func (i Installer) usable(ctx context.Context, name string, want digest.Digest, 
 	if now == want {
 		return i.mode(name)&0o111 != 0, nil
 	}
-	if installed, ok := record[name]; ok && installed.Installed == now {
+	if record[name].ours(now) {
 		return false, nil
 	}
 	return supportsSpec(ctx, i.Files.Path(pluginPath(name))), nil

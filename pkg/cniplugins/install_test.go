@@ -18,6 +18,8 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
@@ -89,14 +91,59 @@ func TestPluginsOfTheUser(t *testing.T) {
 
 func TestPluginsReplacedByTheUserStay(t *testing.T) {
 	i := installer(t)
+	const original = "too old"
+	i.put(t, "loopback", original, 0o700)
 	must.NoError(t, i.Step().Apply(t.Context()))
 	path := i.put(t, "bridge", "the user's own", 0o755)
-	must.NoError(t, i.Step().Undo(t.Context()))
+	i.put(t, "loopback", "the user's own", 0o755)
+	var left []string
+	ctx := step.WithLeft(t.Context(), func(what string) { left = append(left, what) })
+	for range 2 {
+		must.NoError(t, i.Step().Undo(ctx))
+	}
 	if string(must.Read(t, path)) != "the user's own" {
 		t.Error("the user's plugin was removed")
 	}
 	if i.Files.Exists(pluginPath("portmap")) {
 		t.Error("our plugin was left")
+	}
+	const beside = image.CNIDir + "/loopback.before-kube-bootstrap"
+	if kept, err := i.Files.Read(beside); err != nil || string(kept) != original {
+		t.Errorf("the original is %q, %v", kept, err)
+	}
+	slices.Sort(left)
+	if len(left) != 2 || !strings.Contains(left[0], "bridge: ") || !strings.Contains(left[1], beside) {
+		t.Errorf("reported %q", left)
+	}
+}
+
+// TestAKilledUpgrade: our previous plugin is still ours after a kill between the record and
+// the write of the next plugin. The next run completes the upgrade, and turndown restores the
+// plugin of the user.
+func TestAKilledUpgrade(t *testing.T) {
+	const original = "too old"
+	for _, again := range []bool{true, false} {
+		i := installer(t)
+		path := i.put(t, "bridge", original, 0o700)
+		must.NoError(t, i.Step().Apply(t.Context()))
+		from, err := i.Open(t.Context())
+		must.NoError(t, err)
+		next := maps.Clone(from.(files))
+		next["bridge"] += "# the next version\n"
+		i.Open = func(context.Context) (Source, error) { return next, nil }
+		_, err = i.prepare("bridge", digest.FromString(next["bridge"]))
+		must.NoError(t, err)
+		if again {
+			must.NoError(t, i.Step().Apply(t.Context()))
+			if got := string(must.Read(t, path)); got != next["bridge"] {
+				t.Errorf("the next run installed %q", got)
+			}
+		}
+		ctx := step.WithLeft(t.Context(), func(what string) { t.Errorf("left: %s", what) })
+		must.NoError(t, i.Step().Undo(ctx))
+		if got := string(must.Read(t, path)); got != original || i.mode("bridge") != 0o700 {
+			t.Errorf("run again %t: restored %q of mode %s", again, got, i.mode("bridge"))
+		}
 	}
 }
 

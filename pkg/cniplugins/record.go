@@ -1,6 +1,7 @@
 package cniplugins
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -26,8 +27,9 @@ type pluginRecord map[string]plugin
 
 type plugin struct {
 	Installed digest.Digest `json:"ours"`
-	Kept      bool          `json:"kept,omitempty"` // the plugin of the user that it replaced is in backupDir
-	Mode      os.FileMode   `json:"mode,omitempty"` // of the plugin of the user
+	Previous  digest.Digest `json:"previous,omitempty"` // of our plugin that Installed replaces, until it is written
+	Kept      bool          `json:"kept,omitempty"`     // the plugin of the user that it replaced is in backupDir
+	Mode      os.FileMode   `json:"mode,omitempty"`     // of the plugin of the user
 }
 
 var recordFile = host.Record[pluginRecord]{Path: recordPath, Valid: pluginRecord.valid}
@@ -47,28 +49,49 @@ func (r pluginRecord) valid() error {
 	return nil
 }
 
-// install saves the plugin of the user and records that before it writes the new plugin.
+// ours reports whether we have installed the plugin with this content.
+func (p plugin) ours(content digest.Digest) bool {
+	return content == p.Installed || content == p.Previous
+}
+
+// install writes a plugin.
 func (i Installer) install(name string, data []byte) error {
-	record, err := i.record()
+	record, err := i.prepare(name, digest.FromBytes(data))
 	if err != nil {
 		return err
 	}
-	entry, recorded := record[name]
+	entry := record[name]
+	if err := i.Files.Write(pluginPath(name), data, 0o755); err != nil || entry.Previous == "" {
+		return err
+	}
+	entry.Previous = ""
+	record[name] = entry
+	return recordFile.Write(i.Files, record)
+}
+
+// prepare saves the plugin of the user and records that before the new plugin is written. If
+// the current plugin is ours, it stays ours in the record until the new plugin is written.
+func (i Installer) prepare(name string, sum digest.Digest) (pluginRecord, error) {
+	record, err := i.record()
+	if err != nil {
+		return nil, err
+	}
+	entry := record[name]
 	old, err := i.Files.Read(pluginPath(name))
-	users := err == nil && (!recorded || entry.Installed != digest.FromBytes(old))
-	sum := digest.FromBytes(data)
-	if users && digest.FromBytes(old) != sum {
+	now := digest.FromBytes(old)
+	switch {
+	case err != nil || now == sum:
+	case entry.ours(now):
+		entry.Previous = now
+	default:
 		if err := i.Files.Write(path.Join(backupDir, name), old, 0o755); err != nil {
-			return err
+			return nil, err
 		}
 		entry.Kept, entry.Mode = true, i.mode(name)
 	}
 	entry.Installed = sum
 	record[name] = entry
-	if err := recordFile.Write(i.Files, record); err != nil {
-		return err
-	}
-	return i.Files.Write(pluginPath(name), data, 0o755)
+	return record, recordFile.Write(i.Files, record)
 }
 
 func (i Installer) record() (pluginRecord, error) {
@@ -131,15 +154,35 @@ func (i Installer) undo(ctx context.Context) error {
 		step.Leave(ctx, "the plugins in "+image.CNIDir+": nobody knows which are kube-bootstrap's, as "+recordPath+" is damaged")
 	}
 	for name, entry := range record {
-		now, err := i.Files.Read(pluginPath(name))
-		if err == nil && digest.FromBytes(now) != entry.Installed {
-			continue // somebody has replaced it since: it is theirs
-		}
-		if err := i.restore(name, entry); err != nil {
+		if err := i.undoOne(ctx, name, entry); err != nil {
 			return err
 		}
 	}
 	return errors.Join(i.Files.RemoveAll(backupDir), i.Files.Remove(recordPath))
+}
+
+func (i Installer) undoOne(ctx context.Context, name string, entry plugin) error {
+	now, err := i.Files.Read(pluginPath(name))
+	if err == nil && !entry.ours(digest.FromBytes(now)) {
+		return i.leave(ctx, name, now, entry)
+	}
+	return i.restore(name, entry)
+}
+
+// leave keeps a plugin that was replaced after the installation, and the original beside it.
+func (i Installer) leave(ctx context.Context, name string, now []byte, entry plugin) error {
+	at := pluginPath(name)
+	old, err := i.Files.Read(path.Join(backupDir, name))
+	switch {
+	case !entry.Kept || errors.Is(err, fs.ErrNotExist):
+		step.Leave(ctx, at+": it was changed since kube-bootstrap installed it; remove it if nothing needs it")
+		return nil
+	case err != nil || bytes.Equal(now, old): // an interrupted Undo has restored it already
+		return err
+	}
+	beside := at + ".before-kube-bootstrap"
+	step.Leave(ctx, at+": it was changed since kube-bootstrap replaced it; the original is "+beside)
+	return i.Files.Write(beside, old, entry.Mode)
 }
 
 func (i Installer) restore(name string, entry plugin) error {
