@@ -117,6 +117,21 @@ func TestPluginsReplacedByTheUserStay(t *testing.T) {
 	}
 }
 
+// TestPluginsThatAreLinks: they may be links to one program, which serves other networks too.
+func TestPluginsThatAreLinks(t *testing.T) {
+	i := installer(t)
+	program := i.put(t, "one-for-all", fakePlugin(`"0.3.1"`), 0o755)
+	for name, target := range map[string]string{"bridge": "one-for-all", "portmap": "missing"} {
+		must.NoError(t, i.Files.Symlink(pluginPath(name), target))
+	}
+	hosttest.Contract(t, hosttest.Tree(t, i.Files.Root), i.Step())
+
+	must.NoError(t, i.Step().Apply(t.Context()))
+	if got := string(must.Read(t, program)); got != fakePlugin(`"0.3.1"`) {
+		t.Errorf("the target of the link is now %q", got)
+	}
+}
+
 // TestAKilledUpgrade: our previous plugin is still ours after a kill between the record and
 // the write of the next plugin. The next run completes the upgrade, and turndown restores the
 // plugin of the user.

@@ -77,14 +77,17 @@ func (i Installer) prepare(name string, sum digest.Digest) (pluginRecord, error)
 		return nil, err
 	}
 	entry := record[name]
+	link, linkErr := i.Files.LinkTarget(pluginPath(name))
 	old, err := i.Files.Read(pluginPath(name))
 	now := digest.FromBytes(old)
 	switch {
-	case err != nil || now == sum:
-	case entry.ours(now):
+	case linkErr != nil:
+		return nil, linkErr
+	case link == "" && (err != nil || now == sum):
+	case link == "" && entry.ours(now):
 		entry.Previous = now
 	default:
-		if err := i.Files.Write(path.Join(backupDir, name), old, 0o755); err != nil {
+		if err := i.keep(name, link, old); err != nil {
 			return nil, err
 		}
 		entry.Kept, entry.Mode = true, i.mode(name)
@@ -92,6 +95,15 @@ func (i Installer) prepare(name string, sum digest.Digest) (pluginRecord, error)
 	entry.Installed = sum
 	record[name] = entry
 	return record, recordFile.Write(i.Files, record)
+}
+
+// keep saves the plugin of the user. It saves a symbolic link as a link.
+func (i Installer) keep(name, link string, data []byte) error {
+	backup := path.Join(backupDir, name)
+	if link != "" {
+		return i.Files.Symlink(backup, link)
+	}
+	return i.Files.Write(backup, data, 0o755)
 }
 
 func (i Installer) record() (pluginRecord, error) {
@@ -161,43 +173,54 @@ func (i Installer) undo(ctx context.Context) error {
 	return errors.Join(i.Files.RemoveAll(backupDir), i.Files.Remove(recordPath))
 }
 
+// undoOne removes a plugin or restores the original. It leaves a plugin that was changed since.
 func (i Installer) undoOne(ctx context.Context, name string, entry plugin) error {
-	now, err := i.Files.Read(pluginPath(name))
-	if err == nil && !entry.ours(digest.FromBytes(now)) {
-		return i.leave(ctx, name, now, entry)
-	}
-	return i.restore(name, entry)
-}
-
-// leave keeps a plugin that was replaced after the installation, and the original beside it.
-func (i Installer) leave(ctx context.Context, name string, now []byte, entry plugin) error {
 	at := pluginPath(name)
-	old, err := i.Files.Read(path.Join(backupDir, name))
+	now, err := i.Files.Read(at)
+	changed := err == nil && !entry.ours(digest.FromBytes(now))
+	link, err := i.Files.LinkTarget(path.Join(backupDir, name))
 	switch {
-	case !entry.Kept || errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return err
+	case entry.Kept && link != "":
+		return i.restoreLink(ctx, at, link, changed)
+	case entry.Kept:
+		return i.restore(ctx, name, entry.Mode, changed)
+	case changed:
 		step.Leave(ctx, at+": it was changed since kube-bootstrap installed it; remove it if nothing needs it")
 		return nil
-	case err != nil || bytes.Equal(now, old): // an interrupted Undo has restored it already
-		return err
 	}
-	beside := at + ".before-kube-bootstrap"
-	step.Leave(ctx, at+": it was changed since kube-bootstrap replaced it; the original is "+beside)
-	return i.Files.Write(beside, old, entry.Mode)
+	return i.Files.Remove(at)
 }
 
-func (i Installer) restore(name string, entry plugin) error {
-	if !entry.Kept {
-		return i.Files.Remove(pluginPath(name))
-	}
+// restore restores the original, or puts it beside a plugin that was changed since.
+func (i Installer) restore(ctx context.Context, name string, mode os.FileMode, changed bool) error {
+	at := pluginPath(name)
 	old, err := i.Files.Read(path.Join(backupDir, name))
-	if errors.Is(err, fs.ErrNotExist) {
+	now, _ := i.Files.Read(at)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), err == nil && changed && bytes.Equal(now, old):
 		return nil // an interrupted Undo has restored it already
+	case err != nil:
+		return err
+	case changed:
+		step.Leave(ctx, at+": it was changed since kube-bootstrap replaced it; the original is "+at+".before-kube-bootstrap")
+		at += ".before-kube-bootstrap"
 	}
-	if err != nil {
+	if err := i.Files.Write(at, old, mode); err != nil {
 		return err
 	}
-	if err := i.Files.Write(pluginPath(name), old, entry.Mode); err != nil {
+	return i.Files.RemoveHalfWritten(at)
+}
+
+func (i Installer) restoreLink(ctx context.Context, at, target string, changed bool) error {
+	now, err := i.Files.LinkTarget(at)
+	switch {
+	case err != nil || now == target: // an interrupted Undo has restored it already
 		return err
+	case changed:
+		step.Leave(ctx, at+": it was changed since kube-bootstrap replaced it; it was a symbolic link to "+target)
+		return nil
 	}
-	return i.Files.RemoveHalfWritten(pluginPath(name))
+	return i.Files.Symlink(at, target)
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 // Entries lists the names in a directory; none if it does not exist.
@@ -41,7 +42,8 @@ func (f Files) Symlink(path, target string) error {
 	if err := f.MkdirAll(filepath.Dir(path)); err != nil {
 		return err
 	}
-	tmp := f.Path(filepath.Join(filepath.Dir(path), ".kube-bootstrap-link"))
+	// Remove and PutBack remove a file of this name, which a kill leaves.
+	tmp := f.Path(filepath.Join(filepath.Dir(path), strings.TrimSuffix(halfWritten(path), "*")+"link"))
 	if err := removeFile(tmp); err != nil {
 		return err
 	}
@@ -49,6 +51,15 @@ func (f Files) Symlink(path, target string) error {
 		return err
 	}
 	return os.Rename(tmp, f.Path(path))
+}
+
+// LinkTarget returns the target of the symbolic link at path, or "" if there is no link.
+func (f Files) LinkTarget(path string) (string, error) {
+	target, err := os.Readlink(f.Path(path))
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EINVAL) { // missing, or no link
+		return "", nil
+	}
+	return target, err
 }
 
 // MkdirPrivate is MkdirAll with mode 0700 for dir.

@@ -70,6 +70,57 @@ func TestPutBackLeavesWhatTheOwnerChanged(t *testing.T) {
 	}
 }
 
+// TestASymbolicLinkIsRestored: the target belongs to configuration management, for
+// example, and stays as it is.
+func TestASymbolicLinkIsRestored(t *testing.T) {
+	for _, target := range []string{"../managed/daemon.json", "missing.json"} {
+		f := Files{Root: t.TempDir()}
+		const path, managed = "/etc/docker/daemon.json", "/etc/managed/daemon.json"
+		must.NoError(t, f.Write(managed, []byte("owner"), 0o640))
+		must.NoError(t, f.Symlink(path, target))
+		for range 2 {
+			must.NoError(t, f.UserFile(path).Replace([]byte("ours"), 0o644))
+		}
+		if link, err := f.LinkTarget(path); link != "" || err != nil {
+			t.Errorf("the link to %s was not replaced: %v", link, err)
+		}
+		if text, err := f.Read(managed); string(text) != "owner" || err != nil {
+			t.Errorf("the target is now %q, %v", text, err)
+		}
+		for range 2 {
+			must.NoError(t, f.UserFile(path).PutBack(t.Context()))
+		}
+		if link, err := f.LinkTarget(path); link != target || err != nil {
+			t.Errorf("restored a link to %q, want %q, %v", link, target, err)
+		}
+	}
+}
+
+// TestASymbolicLinkThatWasReplaced: only a link to another target, or a file, is a change.
+func TestASymbolicLinkThatWasReplaced(t *testing.T) {
+	const path = "/etc/docker/daemon.json"
+	for name, c := range map[string]struct {
+		change func(Files) error
+		want   string
+	}{
+		"by the same link": {func(f Files) error { return f.Symlink(path, "managed") }, ""},
+		"by another link":  {func(f Files) error { return f.Symlink(path, "another") }, "a symbolic link to managed"},
+		"by a file":        {func(f Files) error { return f.Write(path, []byte("new"), 0o644) }, "a symbolic link to managed"},
+	} {
+		f := Files{Root: t.TempDir()}
+		must.NoError(t, f.Symlink(path, "managed"))
+		must.NoError(t, f.UserFile(path).Replace([]byte("ours"), 0o644))
+		must.NoError(t, c.change(f))
+		must.NoError(t, f.Write("/etc/docker/managed", []byte("changed"), 0o644))
+		var left []string
+		ctx := step.WithLeft(t.Context(), func(what string) { left = append(left, what) })
+		must.NoError(t, f.UserFile(path).PutBack(ctx))
+		if all := strings.Join(left, "\n"); (c.want == "") != (all == "") || !strings.Contains(all, c.want) {
+			t.Errorf("%s: reported %q", name, all)
+		}
+	}
+}
+
 func TestRemoveTakesOnlyDirectoriesWeMade(t *testing.T) {
 	f := Files{Root: t.TempDir()}
 	must.NoError(t, os.MkdirAll(f.Path("/etc"), 0o755))

@@ -27,6 +27,7 @@ func (f Files) UserFile(path string) UserFile { return UserFile{f, path} }
 // original is the saved state of a file before Replace.
 type original struct {
 	access
+	Link   string `json:"link,omitempty"` // target of the symbolic link that the file was
 	Absent bool   `json:"absent,omitempty"`
 	Data   []byte `json:"data,omitempty"`
 	Ours   []byte `json:"ours,omitempty"` // what Replace last wrote
@@ -48,7 +49,8 @@ func (u UserFile) access(fresh access) (access, error) { return accessTo(u.files
 
 // Replace writes data to the file. The first Replace saves the original for PutBack. The
 // file keeps its mode and owner, because it may contain a password. It gets the given mode
-// if it does not exist, or if mode grants nothing to group and others.
+// if it does not exist, or if mode grants nothing to group and others. A file takes the
+// place of a symbolic link, whose target may be read-only, or serve other programs too.
 func (u UserFile) Replace(data []byte, mode os.FileMode) error {
 	kept, err := u.record().Read(u.files)
 	switch {
@@ -91,7 +93,14 @@ func (u UserFile) write(data []byte, mode os.FileMode) error {
 // Return writes data and forgets the original, because the file belongs to the user again:
 // the user has changed it since Replace, and data is the file without our changes. The
 // file keeps its mode and owner as in Replace.
-func (u UserFile) Return(data []byte, mode os.FileMode) error {
+func (u UserFile) Return(ctx context.Context, data []byte, mode os.FileMode) error {
+	kept, err := u.record().Read(u.files)
+	if err != nil && !Lost(err) {
+		return err
+	}
+	if kept.Link != "" {
+		step.Leave(ctx, u.path+": it was a symbolic link to "+kept.Link+", but it was changed since kube-bootstrap replaced it; it is now a file")
+	}
 	if err := u.write(data, mode); err != nil {
 		return err
 	}
@@ -100,15 +109,19 @@ func (u UserFile) Return(data []byte, mode os.FileMode) error {
 
 // now returns the file as the original that Replace saves.
 func (u UserFile) now() (original, error) {
+	link, err := u.files.LinkTarget(u.path)
+	if err != nil {
+		return original{}, err
+	}
 	data, err := u.files.Read(u.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return original{Absent: true}, nil
+		return original{Link: link, Absent: true}, nil
 	}
 	if err != nil {
 		return original{}, err
 	}
 	may, err := u.access(access{})
-	return original{access: may, Data: data}, err
+	return original{Link: link, access: may, Data: data}, err
 }
 
 // Keep saves data as the original, after its record was lost; nil for no file.
@@ -154,12 +167,11 @@ func (u UserFile) PutBack(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	now, err := u.files.Read(u.path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	now, err := u.now()
+	if err != nil {
 		return err
 	}
-	restored := kept.Absent && err != nil || !kept.Absent && bytes.Equal(now, kept.Data)
-	if restored || bytes.Equal(now, kept.Ours) {
+	if now.restores(kept) || bytes.Equal(now.Data, kept.Ours) {
 		err = u.restore(kept)
 	} else {
 		err = u.leave(ctx, kept)
@@ -170,9 +182,21 @@ func (u UserFile) PutBack(ctx context.Context) error {
 	return u.Forget()
 }
 
+// restores reports whether the file is the original again.
+func (o original) restores(kept original) bool {
+	if o.Link != "" {
+		return o.Link == kept.Link
+	}
+	return kept.Absent && o.Absent || !kept.Absent && bytes.Equal(o.Data, kept.Data)
+}
+
 // leave keeps a file that was changed after Replace.
 func (u UserFile) leave(ctx context.Context, kept original) error {
-	if kept.Absent {
+	switch {
+	case kept.Link != "":
+		step.Leave(ctx, u.path+": it was changed since kube-bootstrap replaced it; it was a symbolic link to "+kept.Link)
+		return nil
+	case kept.Absent:
 		step.Leave(ctx, u.path+": it was changed since kube-bootstrap created it; remove it if nothing needs it")
 		return nil
 	}
@@ -198,7 +222,10 @@ func (u UserFile) Restore() error {
 }
 
 func (u UserFile) restore(kept original) error {
-	if kept.Absent {
+	switch {
+	case kept.Link != "":
+		return u.files.Symlink(u.path, kept.Link)
+	case kept.Absent:
 		return u.files.Remove(u.path)
 	}
 	return u.files.writeAs(u.path, bytes.NewReader(kept.Data), kept.access)

@@ -76,7 +76,7 @@ func TestTheRecordOfDaemonJSON(t *testing.T) {
 				if diff, err := recordsDiff(files); len(diff) > 0 || err != nil {
 					t.Errorf("after: %s, %v", diff, err)
 				}
-				must.NoError(t, unmergeFile(files))
+				must.NoError(t, unmergeFile(t.Context(), files))
 				if got, _ := files.Read(daemonJSON); string(got) != want {
 					t.Errorf("got %q, want %q", got, want)
 				}

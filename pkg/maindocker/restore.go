@@ -158,7 +158,7 @@ func (d Daemon) moveBack(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := unmergeFile(d.Files); err != nil {
+	if err := unmergeFile(ctx, d.Files); err != nil {
 		return err
 	}
 	return d.Files.Remove(addressRecord.Path)

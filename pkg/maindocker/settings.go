@@ -152,7 +152,7 @@ func unmerged(files host.Files) (back, owner settings, err error) {
 
 // unmergeFile removes Move's keys from daemon.json. If the user has changed
 // nothing else, it restores the original bytes.
-func unmergeFile(files host.Files) error {
+func unmergeFile(ctx context.Context, files host.Files) error {
 	back, owner, err := unmerged(files)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -163,7 +163,7 @@ func unmergeFile(files host.Files) error {
 	if reflect.DeepEqual(back, owner) {
 		return files.UserFile(daemonJSON).Restore()
 	}
-	return files.UserFile(daemonJSON).Return(encode(back), 0o644)
+	return files.UserFile(daemonJSON).Return(ctx, encode(back), 0o644)
 }
 
 // areOurs reports whether settings look like settings of Move.

@@ -94,7 +94,7 @@ func TestUnmerge(t *testing.T) {
 			left := files.Path("/etc/docker/.kube-bootstrap-daemon.json-123")
 			must.Write(t, left, "{") // by a run that was killed
 			for range 2 {
-				must.NoError(t, unmergeFile(files))
+				must.NoError(t, unmergeFile(t.Context(), files))
 			}
 			if _, err := os.Stat(left); !os.IsNotExist(err) {
 				t.Errorf("%s is left: %v", left, err)
@@ -121,7 +121,7 @@ func TestUnmergeKeepsTheAccess(t *testing.T) {
 	must.NoError(t, err)
 	now["debug"] = true // by the user, in an editor that writes to the same file
 	must.NoError(t, os.WriteFile(files.Path(daemonJSON), encode(now), 0o600))
-	must.NoError(t, unmergeFile(files))
+	must.NoError(t, unmergeFile(t.Context(), files))
 	info, err := os.Stat(files.Path(daemonJSON))
 	must.NoError(t, err)
 	if owner := info.Sys().(*syscall.Stat_t); info.Mode().Perm() != 0o600 || owner.Uid != 1234 || owner.Gid != 1235 {

@@ -65,7 +65,8 @@ func printFile(b *strings.Builder, path, name string, d fs.DirEntry) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(b, name, info.Mode())
+	target, _ := os.Readlink(path)
+	fmt.Fprintln(b, name, info.Mode(), target)
 	if !info.Mode().IsRegular() {
 		return nil
 	}
