@@ -79,8 +79,9 @@ func commandLine(files host.Files) []string {
 }
 
 // conflicting are flags that Docker refuses together with the same key of
-// daemon.json, or that disable docker0.
-var conflicting = []string{"bip", "bridge", "b", "mtu", "fixed-cidr", "ip-masq", "iptables", "allow-direct-routing", "bridge-accept-fwmark", "config-file"}
+// daemon.json, that disable docker0, or that only daemon.json may set, because
+// usesNftables reads nothing else.
+var conflicting = []string{"bip", "bridge", "b", "mtu", "fixed-cidr", "ip-masq", "iptables", "allow-direct-routing", "bridge-accept-fwmark", "config-file", "firewall-backend"}
 
 // UnitFlagProblems returns a problem for each flag of dockerd that conflicts
 // with the settings of Move [docker-flags].
@@ -94,15 +95,25 @@ func UnitFlagProblems(args []string) error {
 		if !hasValue && i+1 < len(args) && !strings.HasPrefix(args[i+1], "-") {
 			value = args[i+1]
 		}
-		harmless := name == "iptables" && value != "false" || name == "config-file" && value == daemonJSON
+		harmless := name == "iptables" && value != "false" || name == "config-file" && value == daemonJSON || name == "firewall-backend" && value != "nftables"
 		if harmless || !slices.Contains(conflicting, name) {
 			continue
 		}
-		errs = append(errs, &step.Problem{Name: "docker-flags",
-			Text:   fmt.Sprintf("Docker is started with %s, which conflicts with %s", strings.TrimSpace("--"+name+" "+value), daemonJSON),
-			Remedy: "remove it from Docker's unit (with systemd, `systemctl cat docker` shows it), /etc/default/docker or /etc/conf.d/docker, and restart Docker"})
+		errs = append(errs, flagProblem(name, value))
 	}
 	return errors.Join(errs...)
+}
+
+func flagProblem(name, value string) error {
+	flag := strings.TrimSpace("--" + name + " " + value)
+	if name == "firewall-backend" {
+		return &step.Problem{Name: "docker-flags",
+			Text:   fmt.Sprintf("Docker is started with %s, which must be a setting of %s", flag, daemonJSON),
+			Remedy: "set \"firewall-backend\" there, remove the flag from Docker's unit (with systemd, `systemctl cat docker` shows it), /etc/default/docker or /etc/conf.d/docker, and restart Docker"}
+	}
+	return &step.Problem{Name: "docker-flags",
+		Text:   fmt.Sprintf("Docker is started with %s, which conflicts with %s", flag, daemonJSON),
+		Remedy: "remove it from Docker's unit (with systemd, `systemctl cat docker` shows it), /etc/default/docker or /etc/conf.d/docker, and restart Docker"}
 }
 
 // settingsProblems returns a problem for each setting that disables docker0.

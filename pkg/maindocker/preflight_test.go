@@ -24,6 +24,8 @@ func TestUnitFlagProblems(t *testing.T) {
 		"dockerd --ip-masq=false":                                       "--ip-masq false",
 		"dockerd --config-file=/etc/docker/daemon.json":                 "",
 		"dockerd --config-file /srv/d.json":                             "--config-file /srv/d.json",
+		"dockerd --firewall-backend=nftables":                           "--firewall-backend nftables",
+		"dockerd --firewall-backend iptables":                           "",
 	}
 	for line, want := range cases {
 		problems := step.Problems(UnitFlagProblems(strings.Fields(line)))
