@@ -48,14 +48,17 @@ func removeBootUnit(ctx context.Context, files host.Files, units initsystem.Unit
 	if !files.Exists(path) {
 		return files.Remove(path) // what an interrupted write has left
 	}
-	if units.Init() != "systemd" {
-		// update-rc.d refuses while the script exists; rc-update does not.
-		return errors.Join(files.Remove(path), units.Disable(ctx, bootUnit))
-	}
-	if err := errors.Join(units.Disable(ctx, bootUnit), units.Stop(ctx, bootUnit)); err != nil {
+	// The file is removed last: a next Undo does nothing without it.
+	if err := units.Disable(ctx, bootUnit); err != nil {
 		return err
 	}
-	// Without it, the next start of Docker would start the unit again.
+	if units.Init() != "systemd" {
+		return files.Remove(path)
+	}
+	if err := units.Stop(ctx, bootUnit); err != nil {
+		return err
+	}
+	// Without the reload, the next start of Docker would start the unit again.
 	return errors.Join(files.Remove(path), units.Reload(ctx))
 }
 

@@ -49,7 +49,11 @@ func (s scripts) Enable(ctx context.Context, unit string) error {
 	return s.update(ctx, unit, "add", "defaults")
 }
 
+// Disable does nothing for a service that does not start at boot, because rc-update would fail.
 func (s scripts) Disable(ctx context.Context, unit string) error {
+	if s == openrc && !Enabled(host.Files{}, s, unit, "") {
+		return nil
+	}
 	return s.update(ctx, unit, "del", "remove")
 }
 
