@@ -251,7 +251,7 @@ func SignedBy(keyFile string) Option {
 		}
 		key, err := readVerificationKey(keyFile)
 		if err != nil {
-			return fmt.Errorf("%w: %w", ErrKey, err)
+			return fmt.Errorf("%w: %s", ErrKey, err.Error()) // fs.ErrNotExist would mean that the bundle is missing
 		}
 		return verifySignature(key, b.raw, b.signature)
 	}
