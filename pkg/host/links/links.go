@@ -102,8 +102,10 @@ func Default() (Link, error) {
 		return Link{}, err
 	}
 	for _, r := range routes {
-		if r.Dst.Bits() == 0 {
-			link, _, err := Find(r.Link)
+		if r.Dst.Bits() > 0 || r.Link == "" { // it has none if it rejects packets
+			continue
+		}
+		if link, ok, err := Find(r.Link); ok || err != nil {
 			return link, err
 		}
 	}

@@ -67,6 +67,18 @@ func TestDefault(t *testing.T) {
 	}
 }
 
+// TestDefaultOfSeveralNextHops: the route itself has no interface then, like a route that
+// rejects packets.
+func TestDefaultOfSeveralNextHops(t *testing.T) {
+	within(t)
+	hosttest.Shell(t, `ip addr add 10.6.0.1/24 dev eth1
+		ip route add unreachable default metric 5
+		ip route add default metric 10 nexthop via 10.6.0.2 weight 1 nexthop via 10.5.0.2 weight 1`)
+	if link, err := links.Default(); err != nil || link.Name != "eth1" || len(link.Addrs) == 0 {
+		t.Errorf("got %+v, %v", link, err)
+	}
+}
+
 func TestSetBridge(t *testing.T) {
 	within(t)
 	for _, c := range []struct {

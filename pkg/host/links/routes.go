@@ -14,7 +14,7 @@ import (
 // Route is an IPv4 route of the main table; the default route has Dst 0.0.0.0/0.
 type Route struct {
 	Dst  netip.Prefix
-	Link string
+	Link string // of the first next hop; empty for a route that rejects packets
 }
 
 // Routes returns the IPv4 routes of the main table.
@@ -27,7 +27,11 @@ func Routes() ([]Route, error) {
 		if r.Dst != nil {
 			route.Dst = prefix(r.Dst)
 		}
-		route.Link, _ = names.of(r.LinkIndex) // the link may have been deleted meanwhile
+		index := r.LinkIndex
+		if len(r.MultiPath) > 0 {
+			index = r.MultiPath[0].LinkIndex
+		}
+		route.Link, _ = names.of(index) // the link may have been deleted meanwhile
 		routes = append(routes, route)
 	}
 	return routes, err

@@ -127,7 +127,7 @@ func (h *Host) detectAddress() {
 	case err != nil:
 		h.DetectErr = err
 	case !ok || len(link.Addrs) == 0:
-		h.DetectErr = fmt.Errorf("interface %s has no IPv4 address", h.Config.NetInterface)
+		h.DetectErr = fmt.Errorf("interface %s has no IPv4 address", cmp.Or(link.Name, h.Config.NetInterface))
 	default:
 		h.Config.NetInterface = link.Name
 		h.Config.IPAddress = link.Addrs[0].Addr().String()

@@ -36,7 +36,7 @@ func addressProblem(_ context.Context, h request) error {
 	}
 	if h.DetectErr != nil {
 		return &step.Problem{Name: "ip-address", Text: "cannot detect the address of this host: " + h.DetectErr.Error(),
-			Remedy: "give it with --ip-address or IP_ADDRESS"}
+			Remedy: "give it with --ip-address or IP_ADDRESS, or its interface with --net-interface"}
 	}
 	if parts.HostNetwork(h.Host).IsValid() {
 		return nil
