@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // Command is a program to run. Args[0] is looked up in PATH.
@@ -42,6 +43,10 @@ func (e *CommandError) Error() string {
 
 func (e *CommandError) Unwrap() error { return e.Err }
 
+// outputDelay is how long Run waits, after the end of ctx, for processes that the program
+// has started and that keep its output open.
+const outputDelay = 5 * time.Second
+
 // Run runs the command to its end and returns what it wrote to stdout, unless
 // Stdout is set. A failure is a *CommandError.
 func (c Command) Run(ctx context.Context) ([]byte, error) {
@@ -55,9 +60,14 @@ func (c Command) Run(ctx context.Context) ([]byte, error) {
 	if cmd.Stderr == nil {
 		cmd.Stderr = &stderr
 	}
-	if c.Group {
-		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-		cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: c.Group}
+	cmd.Cancel = func() error {
+		// Set before, it would also limit how long a slow reader takes the rest of the output.
+		cmd.WaitDelay = outputDelay
+		if c.Group {
+			return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		}
+		return cmd.Process.Kill()
 	}
 	if err := cmd.Run(); err != nil {
 		if ctx.Err() != nil {

@@ -2,9 +2,15 @@ package host
 
 import (
 	"context"
+	"errors"
 	"io"
+	"strconv"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // A program that is left would keep the output open, and Run would wait for it.
@@ -15,5 +21,32 @@ func TestAGroupEndsWithItsContext(t *testing.T) {
 	_, err := Command{Args: []string{"/bin/sh", "-c", "sleep 600 & sleep 600; true"}, Stdout: io.Discard, Group: true}.Run(ctx)
 	if took := time.Since(began); err == nil || took > time.Minute {
 		t.Errorf("%v after %s", err, took)
+	}
+}
+
+// Without a group, Run does not wait for a process that its program has started.
+func TestRunEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cause := errors.New("the cause")
+	stdout, started := io.Pipe()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := Command{Args: []string{"/bin/sh", "-c", "sleep 600 & echo $!; wait"}, Stdout: started}.Run(ctx)
+		ended <- err
+	}()
+	line := make([]byte, 16)
+	n, err := stdout.Read(line)
+	must.NoError(t, err)
+	child, err := strconv.Atoi(strings.TrimSpace(string(line[:n])))
+	must.NoError(t, err)
+	defer syscall.Kill(child, syscall.SIGKILL) //nolint:errcheck // it has ended by itself
+	cancel(cause)
+	select {
+	case err := <-ended:
+		if !errors.Is(err, cause) {
+			t.Errorf("ended with %v", err)
+		}
+	case <-time.After(time.Minute):
+		t.Error("Run still waits for a process that its program has started")
 	}
 }

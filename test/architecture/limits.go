@@ -105,6 +105,7 @@ var spans = map[string]string{
 	"pkg/plan/upkeep.longOutage":     "length of an outage, which is not waited for",
 	"pkg/plan/upkeep.backoffReset":   "time over which outages add up",
 	"pkg/host.WaitLock":              "another run of kube-bootstrap",
+	"pkg/host.outputDelay":           "then processes of a cancelled program may keep its output",
 	"pkg/maindocker.bootSlack":       "added to step.Limit",
 	"pkg/imagestore.loadGrace":       "after an interruption",
 
