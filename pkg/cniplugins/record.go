@@ -163,7 +163,7 @@ func (i Installer) undo(ctx context.Context) error {
 		return err
 	}
 	if len(record) == 0 && i.Files.Exists(recordPath) {
-		step.Leave(ctx, "the plugins in "+image.CNIDir+": nobody knows which are kube-bootstrap's, as "+recordPath+" is damaged")
+		step.Leave(ctx, "the plugins in "+image.CNIDir+": "+recordPath+" is damaged, so kube-bootstrap cannot tell which plugins it installed; remove those that nothing needs")
 	}
 	for name, entry := range record {
 		if err := i.undoOne(ctx, name, entry); err != nil {

@@ -20,7 +20,8 @@ const (
 	cniConfDir = "/etc/cni/net.d"
 )
 
-// configMark is the first line of our config, by which it is known if the record was lost.
+// configMark is the first line of our config. This line identifies our file if the record
+// was lost.
 const configMark = "# Written by kube-bootstrap; its turndown restores the original file.\n"
 
 // wanted is the configuration that pods need.

@@ -92,7 +92,8 @@ func (s Socket) with(ctx context.Context, do func(context.Context, *client.Clien
 	return do(namespaces.WithNamespace(ctx, namespace), c)
 }
 
-// withCRI serves where containerd does not: CRI lists pods that were removed in another way.
+// withCRI calls do with a client of CRI. CRI still lists pods that were removed through
+// containerd's own API.
 func (s Socket) withCRI(ctx context.Context, do func(runtime.RuntimeServiceClient) error) error {
 	return s.with(ctx, func(_ context.Context, c *client.Client) error {
 		conn, ok := c.Conn().(grpc.ClientConnInterface)

@@ -115,7 +115,8 @@ func mirrorFileOf(m mirror.Mirror) hostsFile {
 	}
 	f := hostsFile{Hosts: map[string]mirrorHost{at: one}}
 	if name, _, _ := strings.Cut(m.Of, ":"); name == "localhost" {
-		f.Server = m.URL() // on a host, localhost is another machine than where the image was pushed
+		// The image was pushed on another machine, so localhost on this host does not have it.
+		f.Server = m.URL()
 	}
 	return f
 }

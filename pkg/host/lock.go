@@ -21,9 +21,9 @@ var ErrLocked = errors.New("another run is in progress")
 // inBackground follows the process ID in the lock file of LockInBackground.
 const inBackground = "background"
 
-// Lock takes the lock at path until release is called or this process ends. It waits
-// while the agent has the lock (LockInBackground), for seconds. If another run has it,
-// it returns ErrLocked with the process ID.
+// Lock takes the lock at path until release is called or this process ends. Lock waits up
+// to a minute while the agent holds the lock (LockInBackground). If another run holds it,
+// Lock returns ErrLocked with the ID of that process.
 func Lock(ctx context.Context, path string) (release func(), err error) {
 	return LockUnless(ctx, path, func() bool { return false })
 }
@@ -58,7 +58,8 @@ func interrupt(ctx context.Context, path string) {
 	}
 }
 
-// heedWanted ignores a late signal, which would end the process after the release.
+// heedWanted installs a handler, so that a signal that arrives after the release does not
+// end the process.
 var heedWanted = sync.OnceFunc(func() { signal.Notify(make(chan os.Signal, 1), wanted) })
 
 // LockInBackground is Lock for the agent: it does not wait, and a user's run

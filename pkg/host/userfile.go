@@ -124,7 +124,7 @@ func (u UserFile) now() (original, error) {
 	return original{Link: link, access: may, Data: data}, err
 }
 
-// Keep saves data as the original, after its record was lost; nil for no file.
+// Keep saves data as the original if the record was lost. nil means that no file existed.
 func (u UserFile) Keep(data []byte) error {
 	ours, err := u.files.Read(u.path)
 	if err != nil {

@@ -205,8 +205,8 @@ func (d Daemon) start(ctx context.Context, p pending) error {
 	return step.Until(ctx, d.Engine().Answers, nil)
 }
 
-// bringBack starts what ran. It reports a container that cannot start once;
-// the next run does not try it again.
+// bringBack starts what ran. If a container cannot start, bringBack reports
+// that in this run only; the next run does not try again.
 func (d Daemon) bringBack(ctx context.Context, p pending) error {
 	started := d.Engine().StartAll(ctx, p.Containers)
 	if ctx.Err() != nil {

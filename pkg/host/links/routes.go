@@ -63,8 +63,9 @@ func DeleteRoute(r Route) error {
 	return nil
 }
 
-// AddLocalRoute routes a network to loopback. The firewall may then redirect a packet to a
-// backend, which routes it again; every other packet to the network ends at this host.
+// AddLocalRoute routes a network to loopback. The firewall can then redirect the packet to
+// a backend, and the kernel routes the redirected packet again. All other packets to the
+// network end at this host.
 func AddLocalRoute(network netip.Prefix, source netip.Addr) error {
 	route, err := routeBy("lo", network, netlink.SCOPE_LINK)
 	if err != nil {
