@@ -96,6 +96,19 @@ func TestASymbolicLinkIsRestored(t *testing.T) {
 	}
 }
 
+func TestReturnReportsALink(t *testing.T) {
+	f := Files{Root: t.TempDir()}
+	const path = "/etc/docker/daemon.json"
+	must.NoError(t, f.Symlink(path, "managed"))
+	must.NoError(t, f.UserFile(path).Replace([]byte("ours"), 0o644))
+	var left []string
+	ctx := step.WithLeft(t.Context(), func(what string) { left = append(left, what) })
+	must.NoError(t, f.UserFile(path).Return(ctx, []byte("edited"), 0o644))
+	if text, err := f.Read(path); string(text) != "edited" || err != nil || len(left) != 1 || !strings.Contains(left[0], "a symbolic link to managed") {
+		t.Errorf("the file is %q, %v; reported %q", text, err, left)
+	}
+}
+
 // TestASymbolicLinkThatWasReplaced: only a link to another target, or a file, is a change.
 func TestASymbolicLinkThatWasReplaced(t *testing.T) {
 	const path = "/etc/docker/daemon.json"
