@@ -128,9 +128,9 @@ func (d Daemon) remember(ctx context.Context, back bool) (p pending, running []s
 	return p, running, pendingRecord.Write(d.Files, p)
 }
 
-// stopAll stops Docker and the containers that run. A cancellation does not
-// end it early: systemd would complete the stop after the start that follows.
-// It then returns the cause.
+// stopAll stops Docker and the containers that run. It completes the stop also
+// after a cancellation, so that the start that follows begins with a stopped
+// Docker. It then returns the cause.
 func (d Daemon) stopAll(ctx context.Context, running []string) error {
 	stopCtx, cancel := step.Limited(context.WithoutCancel(ctx))
 	defer cancel()
