@@ -35,6 +35,10 @@ var (
 // HasData reports whether a member has run on this host.
 func HasData(files host.Files) bool { return files.Exists(DataDir + "/member") }
 
+// hasWAL reports whether etcd continues with the data of this host. Otherwise its next
+// start is the first one, even if an earlier one that failed has left files.
+func hasWAL(files host.Files) bool { return len(files.Match(DataDir+"/member/wal/*.wal")) > 0 }
+
 // Started returns the version in startedFile, or "".
 func Started(files host.Files) (string, error) { return readText(files, startedFile, startedForm) }
 
@@ -64,9 +68,13 @@ func noteVersion(files host.Files, version string) error {
 	return files.Write(startedFile, []byte(version+"\n"), 0o600)
 }
 
-// removeData removes the data and the records of the member of this host.
+// removeData removes the data and the records of the member of this host. joinedFile
+// goes first: with it, etcd would start with a part of its data after an interrupt.
 func removeData(files host.Files) error {
-	return errors.Join(files.RemoveAll(DataDir), files.Remove(joinedFile), files.Remove(startedFile))
+	if err := files.Remove(joinedFile); err != nil {
+		return err
+	}
+	return errors.Join(files.RemoveAll(DataDir), files.Remove(startedFile))
 }
 
 // Room is the step that makes etcd accept writes again after its database had reached

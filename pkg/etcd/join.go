@@ -17,43 +17,98 @@ import (
 // voter. On a host that has joined, it does the same as Start.
 //
 //	added as learner ──▶ joinedFile written ──▶ etcd runs ──▶ promoted ──▶ answers
-func (s Server) Join() step.Step {
-	check := func(ctx context.Context) (step.Diff, error) {
-		cluster, err := joined(s.Files)
-		if err != nil {
-			return nil, err
-		}
-		diff, err := s.check(ctx)
-		if err == nil && cluster == "" {
-			diff = append(step.Diff{"add " + s.Name + " to the members of etcd"}, diff...)
-		}
-		return diff, err
-	}
-	return step.Step{Name: "join etcd", Check: check, Apply: s.join, Undo: s.undo}
+func (s Server) Join() step.Step { return joiner{s, s.undo}.step() }
+
+// Stay is Join for the agent and for renewals of certificates: it never adds a
+// member. Otherwise a host that was removed while it was off would return by itself.
+func (s Server) Stay() step.Step { return joiner{s, nil}.step() }
+
+// joiner is the etcd of a host that has joined, or joins. clear removes an earlier
+// etcd from this host; without it, no member is added.
+type joiner struct {
+	Server
+	clear func(context.Context) error
 }
 
-func (s Server) join(ctx context.Context) error {
-	client, err := s.peers(ctx)
+func (j joiner) step() step.Step {
+	return step.Step{Name: "join etcd", Check: j.check, Apply: j.apply, Undo: j.undo}
+}
+
+func (j joiner) check(ctx context.Context) (step.Diff, error) {
+	cluster, err := joined(j.Files)
+	if err != nil {
+		return nil, err
+	}
+	diff, err := j.Server.check(ctx)
+	if err == nil && cluster == "" {
+		diff = append(step.Diff{"add " + j.Name + " to the members of etcd"}, diff...)
+	}
+	return diff, err
+}
+
+func (j joiner) apply(ctx context.Context) error {
+	err := j.resume(ctx)
+	if errors.Is(err, errNoMember) || isRemoved(err) && j.clear != nil {
+		return j.enter(ctx)
+	}
+	return err
+}
+
+// errNoMember means that this host alone does not know whether it is a member.
+var errNoMember = errors.New("no member has run on this host")
+
+// removedProblem is the definite answer of etcd that this host is no member [etcd-removed].
+func removedProblem() error {
+	return &step.Problem{Name: "etcd-removed", Firm: true, Text: "another host has removed this one from etcd",
+		Remedy: "run `kube-bootstrap turndown` on this host, and join it again"}
+}
+
+func isRemoved(err error) bool {
+	return slices.ContainsFunc(step.Problems(err), func(p *step.Problem) bool { return p.Name == "etcd-removed" })
+}
+
+// resume starts the member that has run on this host. It does not ask the others
+// first, because they may need this member for a quorum. It asks nobody if this
+// member is the only one.
+func (j joiner) resume(ctx context.Context) error {
+	cluster, err := joined(j.Files)
+	switch {
+	case err != nil:
+		return err
+	case !hasWAL(j.Files), cluster == "" && len(j.Peers) > 0:
+		return errNoMember
+	case cluster == "": // etcd ignores the value, because it has a WAL
+		if err := j.Files.Write(joinedFile, []byte(j.Name+"="+peerURL(j.IP)+"\n"), 0o600); err != nil {
+			return err
+		}
+	}
+	return j.Server.apply(ctx)
+}
+
+// enter has etcd run as the member that Member.enter finds or adds.
+func (j joiner) enter(ctx context.Context) error {
+	client, err := j.peers(ctx)
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	if err := s.enter(ctx, client, s.undo); err != nil {
+	if err := j.Member.enter(ctx, client, j.clear); err != nil {
 		return err
 	}
-	if err := s.run(ctx); err != nil {
+	if err := j.run(ctx); err != nil {
 		return err
 	}
-	promote := func(ctx context.Context) error { return s.promote(ctx, client, s.tail(ctx)) }
-	if err := step.Watching(ctx, s.watchStart, promote); err != nil {
+	promote := func(ctx context.Context) error { return j.promote(ctx, client, j.tail(ctx)) }
+	if err := step.Watching(ctx, j.watchStart, promote); err != nil {
 		return err
 	}
-	return s.ready(ctx)
+	return j.ready(ctx)
 }
 
 // enter adds this member to the cluster, unless it is a member already. It first
 // removes a member that has lost its data or never started, because it could not catch
-// up under its old ID. clear removes an earlier etcd from this host.
+// up under its old ID. clear removes an earlier etcd from this host; without it, enter
+// adds and removes nothing.
 func (m Member) enter(ctx context.Context, client *clientv3.Client, clear func(context.Context) error) error {
 	own, err := m.await(ctx, client)
 	if err != nil {
@@ -64,12 +119,16 @@ func (m Member) enter(ctx context.Context, client *clientv3.Client, clear func(c
 		return err
 	}
 	switch {
-	case own != nil && cluster != "" && HasData(m.Files):
+	case own != nil && cluster != "" && hasWAL(m.Files):
 		return nil // the member continues
-	case own != nil && cluster != "" && own.Name == "":
-		return nil // added and never started
-	case own != nil && HasData(m.Files):
-		return m.noteCluster(ctx, client) // only joinedFile was lost
+	case own != nil && (hasWAL(m.Files) || cluster != "" && own.Name == ""):
+		// joinedFile was lost, or the member was added and never started: etcd compares
+		// its first start with the members of now.
+		return m.noteCluster(ctx, client)
+	case clear == nil && own == nil:
+		return removedProblem()
+	case clear == nil:
+		return lostProblem()
 	case own != nil:
 		if err := retry(ctx, func(ctx context.Context) error { return remove(ctx, client, own.ID) }, nil); err != nil {
 			return fmt.Errorf("remove the earlier member %s: %w", m.Name, err)
@@ -79,6 +138,13 @@ func (m Member) enter(ctx context.Context, client *clientv3.Client, clear func(c
 		return err
 	}
 	return m.add(ctx, client)
+}
+
+// lostProblem is the problem that only a run of an administrator solves: it replaces the
+// member [etcd-data].
+func lostProblem() error {
+	return &step.Problem{Name: "etcd-data", Firm: true, Text: "the data of etcd on this host are lost",
+		Remedy: "run `kube-bootstrap master` on this host, which gets them from the other members"}
 }
 
 // noteCluster writes joinedFile from the current members.
@@ -143,7 +209,7 @@ func (m Member) promote(ctx context.Context, client *clientv3.Client, explain fu
 		case err != nil:
 			return err
 		case own == nil:
-			return step.Final(errors.New("another host has removed this one from etcd; run the same command again"))
+			return step.Final(removedProblem())
 		case !own.IsLearner:
 			return nil
 		}
@@ -155,6 +221,16 @@ func (m Member) promote(ctx context.Context, client *clientv3.Client, explain fu
 	}, explain)
 	if err != nil {
 		return fmt.Errorf("catch up with etcd: %w", err)
+	}
+	return nil
+}
+
+// watchMember makes this member a voter if it is a learner. It returns only what etcd
+// definitely says: the problem that this host is no member. Otherwise it returns nil,
+// because this host's etcd gives a better reason.
+func (m Member) watchMember(ctx context.Context, client *clientv3.Client) error {
+	if problems := step.Problems(m.promote(ctx, client, nil)); len(problems) > 0 {
+		return problems[0]
 	}
 	return nil
 }

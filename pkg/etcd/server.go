@@ -102,11 +102,21 @@ func (s Server) checkAnswers(ctx context.Context) (step.Diff, error) {
 	return step.DiffOf(step.Serves(err), "wait for etcd to answer")
 }
 
+// apply starts etcd. Meanwhile it asks the other members whether this host is still one:
+// etcd itself ends without an error if it is not.
 func (s Server) apply(ctx context.Context) error {
 	if err := s.run(ctx); err != nil {
 		return err
 	}
-	return s.ready(ctx)
+	if len(s.Peers) == 0 {
+		return s.ready(ctx)
+	}
+	client, err := s.peers(ctx)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	return step.Watching(ctx, func(ctx context.Context) error { return s.watchMember(ctx, client) }, s.ready)
 }
 
 func (s Server) run(ctx context.Context) error {
