@@ -45,6 +45,15 @@ func StartEtcd(h *local.Host) step.Step {
 	return EtcdServer(h).Start()
 }
 
+// KeepEtcd is StartEtcd for the agent and for renewals: only a run of `master` adds this
+// host to the members of etcd.
+func KeepEtcd(h *local.Host) step.Step {
+	if h.Config.Join {
+		return EtcdServer(h).Stay()
+	}
+	return EtcdServer(h).Start()
+}
+
 // FlannelCertificate is the step with which a worker requests flannel's
 // certificate from a control plane, which admits the worker at the same time.
 func FlannelCertificate(h *local.Host) step.Step {

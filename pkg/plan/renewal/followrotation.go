@@ -87,7 +87,7 @@ func rotate(h *local.Host, t rotation.Trust) step.Plan {
 	}
 	// The mark of a renewal has the agent finish that if it is interrupted, even
 	// while no API server runs.
-	plan := step.InOrder(markRenewal(h), controlplane.Rotate(h.Files, t.Rotation), parts.PKI(h).Reissue(), parts.StartEtcd(h), flanneld)
+	plan := step.InOrder(markRenewal(h), controlplane.Rotate(h.Files, t.Rotation), parts.PKI(h).Reissue(), parts.KeepEtcd(h), flanneld)
 	plan = append(plan, parts.StaticPods(h).UseRenewed()...)
 	plan = append(plan, parts.ContainedAddons(h)) // metrics-server trusts the authority of kubelets
 	plan = append(plan, kubeletFollows(h, t.Rotation)...)

@@ -27,7 +27,7 @@ const Limit = 10 * time.Minute
 func Renewal(h *local.Host, names []string) step.Plan {
 	flanneld := parts.OnDocker0(h, parts.Flanneld(h).Start())
 	return slices.Concat(
-		step.InOrder(markRenewal(h), parts.PKI(h).Renew(names), parts.StartEtcd(h), flanneld),
+		step.InOrder(markRenewal(h), parts.PKI(h).Renew(names), parts.KeepEtcd(h), flanneld),
 		parts.StaticPods(h).UseRenewed(),
 		step.InOrder(parts.Kubelet(h, local.Master).Renew(names), endRenewal(h)),
 	).Compact().Within(h.Timeout())

@@ -30,7 +30,7 @@ func Upkeep(h *local.Host, past *outages) agent.Groups {
 	return agent.Groups{
 		"balancer": {{Step: parts.Balancer(h, role).Known(), On: agent.Tick}},
 		"overlay": {
-			{Step: parts.StartEtcd(h).If(controlPlane), On: agent.BootstrapDocker},
+			{Step: parts.KeepEtcd(h).If(controlPlane), On: agent.BootstrapDocker},
 			{Step: parts.OnDocker0(h, parts.Flanneld(h).Start()), On: agent.BootstrapDocker | agent.Link | agent.Files},
 			{Step: parts.OnDocker0(h, parts.Flanneld(h).Overlay()), On: agent.BootstrapDocker | agent.Link | agent.Route | agent.Lease},
 			// renewDue replaces the containers of this group, so it belongs to it.
