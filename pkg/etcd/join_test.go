@@ -121,3 +121,28 @@ func TestAnInterruptedRemovalOfDataCompletes(t *testing.T) {
 		t.Errorf("got %v, want %v", c.asked, want)
 	}
 }
+
+// TestTheFirstMemberDoesNotBeginAnotherCluster: the others have its data.
+func TestTheFirstMemberDoesNotBeginAnotherCluster(t *testing.T) {
+	c := newCluster(t)
+	c.add("one", "127.3.1.1", false)
+	c.add("two", "127.3.1.2", true)
+	c.add("three", "127.3.1.3", true)
+	s := c.server("one", "127.3.1.1", "127.3.1.2", "127.3.1.3")
+	if err := s.Start().Apply(limited(t)); !hasProblem(err, "etcd-data") || hasWAL(s.Files) {
+		t.Fatalf("without data: %v", err)
+	}
+	ran(t, s, 1, "")
+	applies(t, s, s.Start())
+}
+
+// TestTheFirstMemberSaysThatItWasRemoved: its etcd ends without an error.
+func TestTheFirstMemberSaysThatItWasRemoved(t *testing.T) {
+	c := newCluster(t)
+	c.add("two", "127.3.1.2", true)
+	s := c.server("one", "127.3.1.1", "127.3.1.2")
+	ran(t, s, 9, "")
+	if err := s.Start().Apply(limited(t)); !hasProblem(err, "etcd-removed") || !hasWAL(s.Files) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -54,7 +54,24 @@ type Server struct {
 
 // Start runs etcd and returns once it answers a linearizable read.
 func (s Server) Start() step.Step {
-	return step.Step{Name: "start etcd", Check: s.check, Apply: s.apply, Undo: s.undo}
+	apply := func(ctx context.Context) error {
+		if err := founderProblem(s); err != nil {
+			return err
+		}
+		return s.apply(ctx)
+	}
+	return step.Step{Name: "start etcd", Check: s.check, Apply: apply, Undo: s.undo}
+}
+
+// founderProblem is the problem that the first member of several has lost its data
+// [etcd-data]. etcd derives IDs from addresses: a new etcd here would be a cluster of its
+// own with the ID of the old one, and the member that the others know.
+func founderProblem(s Server) error {
+	cluster, err := joined(s.Files)
+	if err != nil || hasWAL(s.Files) || cluster != "" || len(s.Peers) == 0 {
+		return err
+	}
+	return &step.Problem{Name: "etcd-data", Firm: true, Text: "the data of etcd on this host are lost", Remedy: s.dataRemedy()}
 }
 
 func (s Server) check(ctx context.Context) (step.Diff, error) {
