@@ -164,8 +164,19 @@ func NoteRemoved(ctx context.Context, client *clientv3.Client, r Removed) error 
 
 // DropRemoved makes the API servers accept all certificates of a host again.
 func DropRemoved(ctx context.Context, client *clientv3.Client, host string) error {
-	_, err := client.Delete(ctx, removedPrefix+host)
-	return err
+	if _, err := client.Delete(ctx, removedPrefix+host); err != nil {
+		return fmt.Errorf("accept the certificates of host %s again: %w", host, err)
+	}
+	return nil
+}
+
+// WasRemoved reports whether the API servers refuse certificates of a host.
+func WasRemoved(ctx context.Context, client *clientv3.Client, host string) (bool, error) {
+	found, err := client.Get(ctx, removedPrefix+host)
+	if err != nil {
+		return false, fmt.Errorf("read %s: %w", removedPrefix+host, err)
+	}
+	return len(found.Kvs) > 0, nil
 }
 
 // Accept adds an accepted certificate, unless the record has changed since r was read.

@@ -50,31 +50,46 @@ func expel(ctx context.Context, h *local.Host, client *clientv3.Client, host str
 // Admitted is the step with which a control plane admits itself. The agents
 // of control planes admit workers.
 func Admitted(h *local.Host) step.Step {
-	name := h.Config.HostName
-	user := etcd.HostUser(name)
-	new := step.Diff{"add etcd user " + user}
+	new := step.Diff{"add etcd user " + etcd.HostUser(h.Config.HostName)}
 	return step.Step{
 		Name: "give this host its place in etcd",
 		Check: func(ctx context.Context) (step.Diff, error) {
 			return parts.Etcd(h).Look(ctx, new, func(ctx context.Context, client *clientv3.Client) (step.Diff, error) {
-				if !h.OwnNetwork() {
-					return etcd.MissingHost(ctx, client, name, user, "")
-				}
-				subnet, err := parts.Network(h).Reserved(ctx, client, name)
-				if err != nil || !subnet.IsValid() {
-					return step.Diff{"reserve a subnet for this host"}, err
-				}
-				return etcd.MissingHost(ctx, client, name, user, flannel.LeaseKey(subnet))
+				return missingPlace(ctx, h, client)
 			})
 		},
 		Apply: func(ctx context.Context) error {
-			return parts.Etcd(h).Do(ctx, func(client *clientv3.Client) error {
-				// The user of a removed worker of this name is no longer refused: a
-				// control plane issues its own certificates.
-				return errors.Join(admit(ctx, h, client, name, user), etcd.DropRemoved(ctx, client, name))
-			})
+			return parts.Etcd(h).Do(ctx, func(client *clientv3.Client) error { return takePlace(ctx, h, client) })
 		},
 	}
+}
+
+// missingPlace lists the changes that takePlace would make.
+func missingPlace(ctx context.Context, h *local.Host, client *clientv3.Client) (diff step.Diff, err error) {
+	name, key := h.Config.HostName, ""
+	refused, err := etcd.WasRemoved(ctx, client, name)
+	if err != nil {
+		return nil, err
+	}
+	if refused {
+		diff = append(diff, "accept the certificates of this host again")
+	}
+	if h.OwnNetwork() {
+		subnet, err := parts.Network(h).Reserved(ctx, client, name)
+		if err != nil || !subnet.IsValid() {
+			return append(diff, "reserve a subnet for this host"), err
+		}
+		key = flannel.LeaseKey(subnet)
+	}
+	missing, err := etcd.MissingHost(ctx, client, name, etcd.HostUser(name), key)
+	return append(diff, missing...), err
+}
+
+// takePlace admits this host. The user of a removed worker of this name is no longer
+// refused: a control plane issues its own certificates.
+func takePlace(ctx context.Context, h *local.Host, client *clientv3.Client) error {
+	name := h.Config.HostName
+	return errors.Join(etcd.DropRemoved(ctx, client, name), admit(ctx, h, client, name, etcd.HostUser(name)))
 }
 
 // Issue answers the pending requests for flannel's certificates.
