@@ -79,6 +79,12 @@ func (n Network) Reserved(ctx context.Context, client *clientv3.Client, host str
 	return subnet, err
 }
 
+// HasReserved reports whether a subnet of any network is reserved for a host.
+func HasReserved(ctx context.Context, client *clientv3.Client, host string) (bool, error) {
+	subnet, err := reserved(ctx, client, host)
+	return subnet.IsValid(), err
+}
+
 func reserved(ctx context.Context, client *clientv3.Client, host string) (netip.Prefix, error) {
 	now, err := reservations(ctx, client)
 	if err != nil {

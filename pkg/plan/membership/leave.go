@@ -12,6 +12,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/flannel"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
@@ -87,11 +88,20 @@ func LetGo(ctx context.Context, h *local.Host) error {
 // removeHost removes a worker's rights, and then its node.
 func removeHost(ctx context.Context, h *local.Host, name string) error {
 	if err := parts.Etcd(h).Do(ctx, func(client *clientv3.Client) error {
-		return errors.Join(expel(ctx, h, client, name), banNode(ctx, h, client, name))
+		return removeRights(ctx, h, client, name, banNode)
 	}); err != nil {
 		return err
 	}
 	return removeNode(ctx, h, name)
+}
+
+// removeRights bans the kubelet of a host before it removes the place in etcd, by which
+// a second call knows the host: its node may be gone.
+func removeRights(ctx context.Context, h *local.Host, client *clientv3.Client, name string, ban func(context.Context, *local.Host, *clientv3.Client, string) error) error {
+	if err := ban(ctx, h, client, name); err != nil {
+		return err
+	}
+	return expel(ctx, h, client, name)
 }
 
 // Forget removes a dead host from the cluster: its etcd member and users, so
@@ -106,20 +116,27 @@ func Forget(ctx context.Context, h *local.Host, name string) error {
 	if err != nil {
 		return err
 	}
-	if ip == "" && !hasPlace(ctx, h, name) {
-		return &step.Problem{Name: "node-unknown", Text: "the cluster has no host " + name, Remedy: "use a name that `kubectl get nodes` lists"}
+	if ip == "" {
+		err = parts.Etcd(h).Do(ctx, func(client *clientv3.Client) error { return hasPlace(ctx, client, name) })
+	}
+	if err != nil {
+		return err
 	}
 	return removeHost(ctx, h, name)
 }
 
-// hasPlace reports whether a host has an etcd user, which a host gets when it
-// begins to join.
-func hasPlace(ctx context.Context, h *local.Host, name string) (has bool) {
-	err := parts.Etcd(h).Do(ctx, func(client *clientv3.Client) (err error) {
-		has, err = etcd.Admitted(ctx, client, name)
+// hasPlace returns a problem unless a host has an etcd user or a subnet, which it gets when
+// it begins to join [node-unknown].
+func hasPlace(ctx context.Context, client *clientv3.Client, name string) error {
+	admitted, err := etcd.Admitted(ctx, client, name)
+	if err != nil || admitted {
 		return err
-	})
-	return err == nil && has
+	}
+	reserved, err := flannel.HasReserved(ctx, client, name)
+	if err != nil || reserved {
+		return err
+	}
+	return &step.Problem{Name: "node-unknown", Text: "the cluster has no host " + name, Remedy: "use a name that `kubectl get nodes` lists"}
 }
 
 // removeNode deletes the node. It gives up after CheckLimit, because the host

@@ -1,0 +1,49 @@
+package membership
+
+import (
+	"context"
+	"testing"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
+)
+
+// TestASecondForgetCompletesTheFirst: the node of the host is gone, so that only its place
+// in etcd shows that it was in the cluster.
+func TestASecondForgetCompletesTheFirst(t *testing.T) {
+	e, client := newEtcd(t)
+	h := &local.Host{Config: config.Default()}
+	must.NoError(t, admit(t.Context(), h, client, "w1", etcd.CertificateUser("w1", "1a2b")))
+	bans, banned := errDown, 0
+	ban := func(context.Context, *local.Host, *clientv3.Client, string) error {
+		banned++
+		return bans
+	}
+	remove := func() error { return removeRights(t.Context(), h, client, "w1", ban) }
+	known := func(what string) {
+		t.Helper()
+		if err := hasPlace(t.Context(), client, "w1"); err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+	}
+	if err := remove(); err == nil {
+		t.Fatal("without a ban, it succeeded")
+	}
+	known("not banned")
+	bans, e.fails = nil, true
+	if err := remove(); err == nil {
+		t.Fatal("the subnet is reserved, and it succeeded")
+	}
+	known("banned, without a user, with a subnet")
+	e.fails = false
+	must.NoError(t, remove())
+	found := step.Problems(hasPlace(t.Context(), client, "w1"))
+	if len(found) != 1 || found[0].Name != "node-unknown" || banned != 3 || len(e.values) > 0 || len(e.users) > 0 {
+		t.Errorf("%v after %d bans: %v, %v", found, banned, e.values, e.users)
+	}
+}
