@@ -115,6 +115,12 @@ func (s StaticPods) Late() step.Step {
 	return late
 }
 
+// LateMissing reports whether a static pod of Late has no manifest: it was not written
+// yet, or an exchange was killed after it had removed the manifests.
+func LateMissing(files host.Files) bool {
+	return !files.Exists(podPath("kube-controller-manager")) || !files.Exists(podPath("kube-scheduler"))
+}
+
 // LateInNewCluster is Late for the first control plane, which need not wait until the
 // API server is ready: it writes the pods as soon as the API server creates the rights
 // of its components. By the time the pods ask, these rights are complete.

@@ -82,14 +82,18 @@ func loadedImages(h *local.Host, role string) []agent.Duty {
 // shared returns the steps that adapt a control plane to the number of
 // control planes: leader election is on if there are several, the API server then
 // uses the etcd of the others if its own is down, and the addons use no single API
-// server. They also move a CoreDNS pod to a second node.
+// server. They also move a CoreDNS pod to a second node. They restore manifests that an
+// interrupted exchange has removed, but not before the host has joined, nor while a
+// renewal exchanges them.
 func shared(h *local.Host) []step.Step {
 	pods := parts.StaticPods(h)
 	last := []step.Step{parts.Addons(h).Spread(), useOtherEtcd(h)}
+	missing := controlplane.LateMissing(h.Files)
+	others := !local.Complete(h.Files) || h.Files.Exists(controlplane.RenewingFile) // write them
 	switch {
-	case h.Saved.Role != local.Master || !h.Files.Exists(controlplane.ManifestDir+"/kube-controller-manager.yaml"):
+	case h.Saved.Role != local.Master, missing && others:
 		return nil
-	case controlplane.Electing(h.Files) != pods.Single:
+	case !missing && controlplane.Electing(h.Files) != pods.Single:
 		return last
 	}
 	return slices.Concat([]step.Step{pods.Late(), parts.ApplyAddons(h)}, parts.ContainedAddons(h), last)

@@ -1,0 +1,45 @@
+package upkeep
+
+import (
+	"testing"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
+)
+
+// TestManifestsOfAnInterruptedExchangeAreRestored: the agent was killed after it had removed
+// them. A control plane that joins has none yet, and gets them from its run.
+func TestManifestsOfAnInterruptedExchangeAreRestored(t *testing.T) {
+	const manager, scheduler = "kube-controller-manager", "kube-scheduler"
+	for name, c := range map[string]struct {
+		pods                     []string
+		complete, renewing, late bool
+	}{
+		"both there":        {[]string{manager, scheduler}, true, false, false},
+		"both removed":      {nil, true, false, true},
+		"one written again": {[]string{manager}, true, false, true},
+		"joining":           {nil, false, false, false},
+		"being renewed":     {[]string{scheduler}, true, true, false},
+	} {
+		h := &local.Host{Config: config.Default(), Files: host.Files{Root: t.TempDir()}, Saved: local.Saved{Role: local.Master}}
+		for _, pod := range c.pods {
+			must.NoError(t, h.Files.Write(controlplane.ManifestDir+"/"+pod+".yaml", []byte("--leader-elect=false"), 0o600))
+		}
+		if c.complete {
+			must.NoError(t, h.Files.Put([]host.File{local.CompleteMark}))
+		}
+		if c.renewing {
+			must.NoError(t, h.Files.Write(controlplane.RenewingFile, nil, 0o600))
+		}
+		late := false
+		for _, s := range shared(h) {
+			late = late || s.Name == "write the static pods of the scheduler and the controller manager"
+		}
+		if late != c.late {
+			t.Errorf("%s: written: %t", name, late)
+		}
+	}
+}
