@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -141,10 +143,11 @@ func (s Server) fullProblem(ctx context.Context, client *clientv3.Client) error 
 		Remedy: "delete objects that nobody needs (events, completed jobs), then run `kube-bootstrap master`, which compacts the database"}
 }
 
-// makeRoom keeps an alarm of corrupt data: without it etcd would continue with them.
+// makeRoom does nothing without an alarm. It keeps an alarm of corrupt data: without it
+// etcd would continue with them.
 func (s Server) makeRoom(ctx context.Context, client *clientv3.Client) error {
 	list, err := client.AlarmList(ctx)
-	if err != nil {
+	if err != nil || len(list.Alarms) == 0 {
 		return err
 	}
 	for _, alarm := range list.Alarms {
@@ -152,9 +155,13 @@ func (s Server) makeRoom(ctx context.Context, client *clientv3.Client) error {
 			return s.corruptProblem(ctx, client, alarm.MemberID)
 		}
 	}
-	if err := shrink(ctx, client); err != nil {
+	if err := compact(ctx, client); err != nil {
 		return err
 	}
+	if err := defragment(ctx, client, s.Name, s.URL()); err != nil {
+		return err
+	}
+	left := defragmentOthers(ctx, client, s.URL())
 	status, err := client.Status(ctx, s.URL())
 	if err != nil {
 		return err
@@ -167,11 +174,14 @@ func (s Server) makeRoom(ctx context.Context, client *clientv3.Client) error {
 			return fmt.Errorf("clear the alarm of etcd: %w", err)
 		}
 	}
-	return s.alarms(ctx, client)
+	if err := s.alarms(ctx, client); err != nil {
+		return errors.Join(err, left)
+	}
+	return nil
 }
 
-// shrink compacts the history of keys and defragments the database of every member.
-func shrink(ctx context.Context, client *clientv3.Client) error {
+// compact removes the history of keys.
+func compact(ctx context.Context, client *clientv3.Client) error {
 	now, err := client.Get(ctx, "health")
 	if err != nil {
 		return err
@@ -179,14 +189,49 @@ func shrink(ctx context.Context, client *clientv3.Client) error {
 	if _, err := client.Compact(ctx, now.Header.Revision, clientv3.WithCompactPhysical()); err != nil && !strings.Contains(err.Error(), "compacted") {
 		return fmt.Errorf("compact etcd: %w", err)
 	}
+	return nil
+}
+
+// defragmentOthers defragments the databases of the other members, one after the other,
+// because a member answers nothing meanwhile. It continues after a member that is down,
+// which raises the alarm again if it needs to, and omits one that has never started.
+func defragmentOthers(ctx context.Context, client *clientv3.Client, own string) error {
 	members, err := client.MemberList(ctx)
 	if err != nil {
 		return err
 	}
+	var errs []error
 	for _, member := range members.Members {
-		if _, err := client.Defragment(ctx, member.ClientURLs[0]); err != nil {
-			return fmt.Errorf("defragment etcd member %s: %w", member.Name, err)
+		if len(member.ClientURLs) == 0 || slices.Contains(member.ClientURLs, own) {
+			continue
+		}
+		if err := defragment(ctx, client, member.Name, member.ClientURLs[0]); err != nil {
+			step.Report(ctx, err.Error(), 0, 0)
+			errs = append(errs, err)
 		}
 	}
+	return errors.Join(errs...)
+}
+
+func defragment(ctx context.Context, client *clientv3.Client, name, at string) error {
+	if err := reaches(ctx, at); err != nil {
+		return fmt.Errorf("defragment etcd member %s: %w", name, err)
+	}
+	ctx, cancel := step.Limited(ctx)
+	defer cancel()
+	if _, err := client.Defragment(ctx, at); err != nil {
+		return fmt.Errorf("defragment etcd member %s: %w", name, err)
+	}
 	return nil
+}
+
+// reaches dials a URL for clients once, see listens.
+func reaches(ctx context.Context, at string) error {
+	parsed, err := url.Parse(at)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := step.Checking(ctx)
+	defer cancel()
+	return listens(ctx, parsed.Hostname())
 }

@@ -1,9 +1,13 @@
 package etcd
 
 import (
+	"slices"
 	"testing"
 
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // TestTheNewestVersionIsRecorded: an older etcd cannot read the data of a newer
@@ -47,5 +51,25 @@ func TestADamagedRecordIsMissing(t *testing.T) {
 		if got, err := c.read(files); err != nil || got != c.want {
 			t.Errorf("%s with %q: got %q, %v, want %q", c.path, c.text, got, err, c.want)
 		}
+	}
+}
+
+// TestRoomInSpiteOfMembersThatAreDown: the alarm of one member stops the writes of all.
+func TestRoomInSpiteOfMembersThatAreDown(t *testing.T) {
+	c := newCluster(t)
+	c.add("off", "127.3.1.3", false)
+	c.add("two", "127.3.1.2", true)
+	own := c.add("one", "127.3.1.1", true)
+	c.members = append(c.members, &etcdserverpb.Member{ID: 9, PeerURLs: []string{peerURL("127.3.1.4")}, IsLearner: true}) // never started
+	s := c.server("one", "127.3.1.1")
+	ran(t, s, own, "")
+	must.NoError(t, s.Room().Apply(limited(t)))
+	if len(c.asked) > 0 {
+		t.Errorf("without an alarm: %v", c.asked)
+	}
+	c.alarms = []*etcdserverpb.AlarmMember{{MemberID: own, Alarm: etcdserverpb.AlarmType_NOSPACE}, {MemberID: 1, Alarm: etcdserverpb.AlarmType_NOSPACE}}
+	applies(t, s, s.Room())
+	if want := []string{"compact", "defragment 127.3.1.1", "defragment 127.3.1.2"}; len(c.alarms) > 0 || !slices.Equal(c.asked, want) {
+		t.Errorf("got %v, want %v; alarms %v", c.asked, want, c.alarms)
 	}
 }

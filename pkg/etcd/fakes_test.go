@@ -37,7 +37,8 @@ type fakeCluster struct {
 	members []*etcdserverpb.Member
 	last    uint64                  // the last ID of a member
 	up      map[string]*grpc.Server // by address
-	asked   []string                // the changes of the members
+	asked   []string                // what changes the members or their data
+	alarms  []*etcdserverpb.AlarmMember
 }
 
 func newCluster(t *testing.T) *fakeCluster {
@@ -193,6 +194,29 @@ func (e *fakeEtcd) Status(context.Context, *etcdserverpb.StatusRequest) (*etcdse
 		}
 	}
 	return &etcdserverpb.StatusResponse{Header: e.header()}, nil
+}
+
+func (e *fakeEtcd) Alarm(_ context.Context, r *etcdserverpb.AlarmRequest) (*etcdserverpb.AlarmResponse, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if r.Action == etcdserverpb.AlarmRequest_DEACTIVATE {
+		e.alarms = slices.DeleteFunc(e.alarms, func(a *etcdserverpb.AlarmMember) bool { return a.MemberID == r.MemberID && a.Alarm == r.Alarm })
+	}
+	return &etcdserverpb.AlarmResponse{Header: e.header(), Alarms: slices.Clone(e.alarms)}, nil
+}
+
+func (e *fakeEtcd) Compact(context.Context, *etcdserverpb.CompactionRequest) (*etcdserverpb.CompactionResponse, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.asked = append(e.asked, "compact")
+	return &etcdserverpb.CompactionResponse{Header: e.header()}, nil
+}
+
+func (e *fakeEtcd) Defragment(context.Context, *etcdserverpb.DefragmentRequest) (*etcdserverpb.DefragmentResponse, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.asked = append(e.asked, "defragment "+e.ip)
+	return &etcdserverpb.DefragmentResponse{Header: e.header()}, nil
 }
 
 // fakeEngine is a Docker engine that runs one container: the etcd of a host.
