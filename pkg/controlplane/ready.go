@@ -163,7 +163,7 @@ func AwaitElection(files host.Files) step.Step {
 				byName := metav1.SingleObject(metav1.ObjectMeta{Name: leader})
 				return client.CoordinationV1().Leases(metav1.NamespaceSystem).Watch(ctx, byName)
 			}
-			if err := kube.Await(ctx, open, held, nil); err != nil {
+			if err := kube.Await(ctx, open, held(), nil); err != nil {
 				return fmt.Errorf("%s: %w; look at `kube-bootstrap status` on the first control plane", leader, err)
 			}
 		}
@@ -171,16 +171,27 @@ func AwaitElection(files host.Files) step.Step {
 	}).Waiting()
 }
 
-// staleAfter is longer than a leader is silent and than clocks of one cluster differ.
+// staleAfter is longer than a leader is silent.
 const staleAfter = time.Minute
 
-func held(o runtime.Object) error {
-	lease := o.(*coordinationv1.Lease)
-	if lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" || lease.Spec.RenewTime == nil {
-		return errors.New("no leader yet")
+// held returns the check whether a leader renews its lease. A lease that is recent by the
+// clock of this host needs no wait. Clocks of a cluster may differ by minutes, so any
+// lease that is renewed while this host looks is held too.
+func held() func(runtime.Object) error {
+	var first *metav1.MicroTime
+	return func(o runtime.Object) error {
+		lease := o.(*coordinationv1.Lease)
+		renewed := lease.Spec.RenewTime
+		if lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" || renewed == nil {
+			return errors.New("no leader yet")
+		}
+		if first == nil {
+			first = renewed
+		}
+		since := time.Since(renewed.Time)
+		if since.Abs() <= staleAfter || !renewed.Equal(first) {
+			return nil
+		}
+		return fmt.Errorf("its leader last renewed the lease at %s, and not since this host looks", renewed.UTC().Format(time.RFC3339))
 	}
-	if since := time.Since(lease.Spec.RenewTime.Time); since.Abs() > staleAfter {
-		return fmt.Errorf("its leader was last heard of %s ago", since.Round(time.Second))
-	}
-	return nil
 }

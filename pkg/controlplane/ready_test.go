@@ -6,6 +6,9 @@ import (
 	"testing"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
@@ -21,6 +24,29 @@ func TestTheLogOfTheLastRunIsShown(t *testing.T) {
 		must.NoError(t, os.Chtimes(path, at, at))
 		if got := explain(files); !strings.HasSuffix(got, "says "+name) {
 			t.Errorf("shown is %s, want %s", got, name)
+		}
+	}
+}
+
+// TestALeaderWithAnotherClock: a host may join if clocks differ by minutes.
+func TestALeaderWithAnotherClock(t *testing.T) {
+	lease := func(holder string, renewed time.Time) *coordinationv1.Lease {
+		at := metav1.NewMicroTime(renewed)
+		return &coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder, RenewTime: &at}}
+	}
+	for _, skew := range []time.Duration{-4 * time.Minute, 0, 4 * time.Minute} {
+		check, there := held(), time.Now().Add(skew)
+		if err := check(lease("", there)); err == nil {
+			t.Errorf("%s: without a leader", skew)
+		}
+		if err := check(lease("one", there)); (err == nil) != (skew == 0) {
+			t.Errorf("%s: at first: %v", skew, err)
+		}
+		if err := check(lease("one", there)); (err == nil) != (skew == 0) { // a watch that was opened again
+			t.Errorf("%s: not renewed: %v", skew, err)
+		}
+		if err := check(lease("one", there.Add(2*time.Second))); err != nil {
+			t.Errorf("%s: renewed: %v", skew, err)
 		}
 	}
 }

@@ -130,7 +130,7 @@ var spans = map[string]string{
 
 	// Lifetimes, and tolerances for clock skew.
 	"pkg/cluster.tokenTTL":          "lifetime",
-	"pkg/controlplane.staleAfter":   "clocks",
+	"pkg/controlplane.staleAfter":   "the age of a lease",
 	"pkg/flannel.clockGrain":        "clocks",
 	"pkg/join.ShareTTL":             "lifetime",
 	"pkg/join.maxSkew":              "clocks",
