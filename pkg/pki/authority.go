@@ -123,6 +123,15 @@ func Vouched(authorities, text, signature []byte) bool {
 	})
 }
 
+// Includes reports whether a PEM has all certificates of another one.
+func Includes(have, others []byte) bool {
+	known, err := ParseCertificates(have)
+	certs, errOthers := ParseCertificates(others)
+	return err == nil && errOthers == nil && !slices.ContainsFunc(certs, func(cert *x509.Certificate) bool {
+		return !slices.ContainsFunc(known, cert.Equal)
+	})
+}
+
 // Hash pins a certificate's public key, in the form of kubeadm's
 // discovery-token-ca-cert-hash: "sha256:<hex>".
 func Hash(cert *x509.Certificate) string {

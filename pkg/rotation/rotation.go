@@ -17,6 +17,7 @@ package rotation
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -50,7 +51,7 @@ const Authorities = "ca"
 
 // Rotation is the state of a rotation.
 type Rotation struct {
-	ID      string `json:"id"`      // of this rotation, and of no other
+	ID      string `json:"id"`      // of this rotation, and of no other: its beginning in UTC, as time.RFC3339
 	Subject string `json:"subject"` // what is replaced: "encryption-key", "ca"
 	Phase   Phase  `json:"phase"`
 	New     []byte `json:"new"` // the new key, in the form of its subject
@@ -67,6 +68,14 @@ func (r Rotation) String() string {
 
 // mark is what the annotation of a node says once its host has reached the phase.
 func (r Rotation) mark() string { return fmt.Sprintf("%s/%d", r.ID, r.Phase) }
+
+// before reports whether a host with a mark has passed the phase of r, or a later
+// rotation. The IDs are as long as one another, so they sort as their times.
+func (r Rotation) before(mark string) bool {
+	id, text, _ := strings.Cut(mark, "/")
+	phase, err := strconv.Atoi(text)
+	return err == nil && (r.ID < id || r.ID == id && r.Phase < Phase(phase))
+}
 
 // Title returns a subject in words.
 func Title(subject string) string {

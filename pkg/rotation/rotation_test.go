@@ -42,6 +42,28 @@ func TestEachPhaseOfEachRotationHasAMarkOfItsOwn(t *testing.T) {
 	}
 }
 
+// An ID is a time in UTC, to the second, in digits of a fixed number.
+func TestWhatAHostHasPassed(t *testing.T) {
+	const first, second = "2026-09-30T23:59:59Z", "2026-10-01T00:00:00Z"
+	for _, c := range []struct {
+		of   Rotation
+		mark string
+		want bool
+	}{
+		{Rotation{ID: first, Phase: Use}, "", false},
+		{Rotation{ID: first, Phase: Use}, "unreadable", false},
+		{Rotation{ID: first, Phase: Use}, first + "/1", false},
+		{Rotation{ID: first, Phase: Use}, first + "/2", false},
+		{Rotation{ID: first, Phase: Use}, first + "/3", true},
+		{Rotation{ID: first, Phase: Drop}, second + "/1", true},
+		{Rotation{ID: second, Phase: Accept}, first + "/3", false},
+	} {
+		if got := c.of.before(c.mark); got != c.want {
+			t.Errorf("%v with the mark %q: %t", c.of, c.mark, got)
+		}
+	}
+}
+
 func TestWordsOfARotation(t *testing.T) {
 	for _, c := range []struct {
 		of   Rotation

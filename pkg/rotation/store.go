@@ -130,3 +130,20 @@ func (s Store) Behind(ctx context.Context, r Rotation, hosts []string) (names []
 	}
 	return names, nil
 }
+
+// Passed reports whether the host of a node has noted a later phase than that of r, or a
+// phase of a later rotation.
+func (s Store) Passed(ctx context.Context, r Rotation, node string) (bool, error) {
+	client, err := s.API.Client()
+	if err != nil {
+		return false, err
+	}
+	found, err := client.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read the phase of node %s: %w", node, err)
+	}
+	return r.before(found.Annotations[followed]), nil
+}

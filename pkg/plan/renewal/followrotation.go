@@ -2,6 +2,7 @@ package renewal
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/file"
@@ -53,28 +54,58 @@ func FollowRotation(h *local.Host) step.Step {
 
 // toFollow returns the rotation whose phase this host has not reached, nil if there
 // is none. Only a worker gets the authorities too.
-func toFollow(ctx context.Context, h *local.Host) (t *rotation.Trust, err error) {
-	store := State
-	if h.Saved.Role == local.Master {
-		var r *rotation.Rotation
-		if r, err = State.Read(ctx); r != nil {
-			t = &rotation.Trust{Rotation: *r}
-		}
-	} else {
-		store = WorkerState
-		t, err = store.ReadTrust(ctx, func(text, signature []byte) bool {
-			trusted, err := h.Files.Read(join.ClusterCAFile)
-			return err == nil && pki.Vouched(trusted, text, signature)
-		})
+func toFollow(ctx context.Context, h *local.Host) (*rotation.Trust, error) {
+	if h.Saved.Role != local.Master {
+		return trustToFollow(ctx, h)
 	}
-	if err != nil || t == nil {
+	r, err := State.Read(ctx)
+	if err != nil || r == nil {
 		return nil, err
 	}
-	behind, err := store.Behind(ctx, t.Rotation, []string{h.Config.HostName})
+	behind, err := State.Behind(ctx, *r, []string{h.Config.HostName})
 	if err != nil || len(behind) == 0 {
 		return nil, err
 	}
+	return &rotation.Trust{Rotation: *r}, nil
+}
+
+// trustToFollow is toFollow of a worker. Every node can read what is signed, so somebody
+// may publish it again after the rotation.
+func trustToFollow(ctx context.Context, h *local.Host) (*rotation.Trust, error) {
+	t, err := WorkerState.ReadTrust(ctx, func(text, signature []byte) bool {
+		trusted, err := h.Files.Read(join.ClusterCAFile)
+		return err == nil && pki.Vouched(trusted, text, signature)
+	})
+	if err != nil || t == nil {
+		return nil, err
+	}
+	behind, err := WorkerState.Behind(ctx, t.Rotation, []string{h.Config.HostName})
+	if err != nil || len(behind) == 0 {
+		return nil, err
+	}
+	passed, err := WorkerState.Passed(ctx, t.Rotation, h.Config.HostName)
+	if err != nil {
+		return nil, err
+	}
+	if passed || bringsBack(h.Files, *t) {
+		return nil, fmt.Errorf("ConfigMap kube-system/%s: it contains the rotation of %s, which is over on this host; remove the ConfigMap", rotation.TrustName, t.Rotation.ID)
+	}
 	return t, nil
+}
+
+// bringsBack reports whether a host would trust an authority again that it has dropped,
+// or never had because it joined later. Only the first phase adds authorities.
+func bringsBack(files host.Files, t rotation.Trust) bool {
+	if t.Rotation.Phase == rotation.Accept {
+		return false
+	}
+	for path, published := range map[string][]byte{join.ClusterCAFile: t.ClusterCA, join.EtcdCAFile: t.EtcdCA} {
+		trusted, err := files.Read(path)
+		if err != nil || !pki.Includes(trusted, published) {
+			return true
+		}
+	}
+	return false
 }
 
 // rotate has the files of this host contain the keys of a phase, and then its

@@ -46,3 +46,35 @@ func TestAWorkerKeepsTheHashOfTheAuthorityThatSigns(t *testing.T) {
 		t.Error("the first control plane of a cluster has joined none, and gets a hash")
 	}
 }
+
+// What was signed in a rotation does not make a worker trust the old authority again.
+func TestAPhaseBringsNoAuthorityBack(t *testing.T) {
+	authority := func() []byte {
+		a, err := pki.NewAuthority("kubernetes", nil, time.Now())
+		must.NoError(t, err)
+		return a.PEM().Cert
+	}
+	old, new := string(authority()), string(authority())
+	for _, c := range []struct {
+		trusted   string
+		phase     rotation.Phase
+		published string
+		back      bool
+	}{
+		{old, rotation.Accept, old + new, false},
+		{old + new, rotation.Use, new + old, false},
+		{new + old, rotation.Use, new + old, false}, // again after an interrupt
+		{new + old, rotation.Drop, new, false},
+		{new, rotation.Drop, new, false},
+		{new, rotation.Use, new + old, true},
+		{new, rotation.Drop, old, true},
+	} {
+		files := host.Files{Root: t.TempDir()}
+		must.NoError(t, files.Write(join.ClusterCAFile, []byte(c.trusted), 0o644))
+		must.NoError(t, files.Write(join.EtcdCAFile, []byte(c.trusted), 0o644))
+		trust := rotation.Trust{Rotation: rotation.Rotation{Phase: c.phase}, ClusterCA: []byte(c.published), EtcdCA: []byte(c.published)}
+		if back := bringsBack(files, trust); back != c.back {
+			t.Errorf("phase %d: %t", c.phase, back)
+		}
+	}
+}
