@@ -71,15 +71,29 @@ func cannotLeave(err error) error {
 		return &step.Problem{Name: lost[0].Name, Text: "a host cannot be removed from etcd now: " + lost[0].Text,
 			Remedy: lost[0].Remedy + "; with --force this host leaves without notifying the others"}
 	}
-	p := &step.Problem{
+	if isTooFew(err) {
+		return &step.Problem{Name: "etcd-quorum", Text: "without it, etcd would have too few running members for a quorum",
+			Remedy: "start the other members first (`kube-bootstrap status` lists them); --force continues and stops the cluster"}
+	}
+	return &step.Problem{
 		Name: "etcd-member", Text: fmt.Sprintf("the other members of etcd do not answer, so a host cannot be removed: %v", err),
 		Remedy: "start them first; with --force this host leaves without notifying them, and etcd counts it as a member that is down",
 	}
-	if errors.Is(err, rpctypes.ErrUnhealthy) || errors.Is(err, rpctypes.ErrMemberNotEnoughStarted) {
-		p.Name, p.Text = "etcd-quorum", "without it, etcd would have too few running members for a quorum"
-		p.Remedy = "start the other members first (`kube-bootstrap status` lists them); --force continues and stops the cluster"
+}
+
+// isTooFew reports whether etcd refuses a removal because too few members would run.
+func isTooFew(err error) bool {
+	return errors.Is(err, rpctypes.ErrUnhealthy) || errors.Is(err, rpctypes.ErrMemberNotEnoughStarted)
+}
+
+// cannotForget is cannotLeave for a command on another host, which has no --force.
+func cannotForget(name string, err error) error {
+	if isTooFew(err) {
+		return &step.Problem{Name: "etcd-quorum", Text: "without " + name + ", etcd would have too few running members for a quorum",
+			Remedy: "start the other members first (`kube-bootstrap status` lists them), and run the same command again"}
 	}
-	return p
+	return &step.Problem{Name: "etcd-member", Text: fmt.Sprintf("etcd does not remove %s: %v", name, err),
+		Remedy: "look at `kube-bootstrap status`, and run the same command again"}
 }
 
 // Forget removes a dead host from the list of control planes and from etcd. It returns
@@ -103,7 +117,7 @@ func (m Member) Forget(ctx context.Context, name string) (ip string, err error) 
 			return err
 		}
 		if err := expel(ctx, client, name, ip); err != nil {
-			return cannotLeave(err)
+			return cannotForget(name, err)
 		}
 		return nil
 	})

@@ -1,7 +1,11 @@
 package etcd
 
 import (
+	"errors"
+	"strings"
 	"testing"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -23,6 +27,21 @@ func TestWhoIsForgotten(t *testing.T) {
 		_, err := forgettable("one", name, all, listed)
 		if found := step.Problems(err); len(found) != 1 || found[0].Name != "control-plane-alive" {
 			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
+// TestForgetAdvisesWhatItHas: only turndown has --force.
+func TestForgetAdvisesWhatItHas(t *testing.T) {
+	for _, err := range []error{rpctypes.ErrUnhealthy, rpctypes.ErrMemberNotEnoughStarted, errors.New("timeout")} {
+		for _, c := range []struct {
+			err    error
+			forces bool
+		}{{cannotLeave(err), true}, {cannotForget("three", err), false}} {
+			found := step.Problems(c.err)
+			if len(found) != 1 || strings.Contains(found[0].Remedy, "--force") != c.forces || !c.forces && !strings.Contains(found[0].Text, "three") {
+				t.Errorf("%v: %v", err, c.err)
+			}
 		}
 	}
 }
