@@ -8,6 +8,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/balancer"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/node"
@@ -16,11 +17,19 @@ import (
 
 // Balancer returns the balancer of this host.
 func Balancer(h *local.Host, role string) balancer.Balancer {
-	b := balancer.Balancer{Settings: local.Balancing(h), Files: h.Files, Seeds: []string{h.Config.IPAddress}}
-	if role == local.Worker || h.Config.Join {
-		b.Seeds = []string{h.Config.MasterIP}
+	return balancer.Balancer{Settings: local.Balancing(h), Files: h.Files, Seeds: seeds(h, role)}
+}
+
+// seeds returns the control planes that this host knows without a list. The host that a
+// control plane joined by may have left since; this host has an API server of its own then.
+func seeds(h *local.Host, role string) []string {
+	switch own := h.Config.IPAddress; {
+	case role != local.Worker && !h.Config.Join:
+		return []string{own}
+	case role != local.Worker && etcd.HasData(h.Files) && own != h.Config.MasterIP:
+		return []string{h.Config.MasterIP, own}
 	}
-	return b
+	return []string{h.Config.MasterIP}
 }
 
 // ControlPlanes lists the control planes that the balancer of this host knows.
