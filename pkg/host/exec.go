@@ -85,9 +85,11 @@ func Run(ctx context.Context, args ...string) (string, error) {
 }
 
 // Become replaces this process by a program, which gets the same files, terminal
-// and signals. It returns only if it fails.
+// and signals. Variables in env replace those of this process. It returns only if it fails.
 func Become(path string, args []string, env ...string) error {
-	if err := syscall.Exec(path, args, append(os.Environ(), env...)); err != nil {
+	// Environ keeps the last of equal variables. A program in Go would read the first one.
+	all := (&exec.Cmd{Env: append(os.Environ(), env...)}).Environ()
+	if err := syscall.Exec(path, args, all); err != nil {
 		return &CommandError{Args: append([]string{path}, args[1:]...), Err: err}
 	}
 	return nil

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -48,5 +50,18 @@ func TestRunEndsWithItsContext(t *testing.T) {
 		}
 	case <-time.After(time.Minute):
 		t.Error("Run still waits for a process that its program has started")
+	}
+}
+
+// TestBecomeReplacesVariables: of two equal variables, a program in Go reads the first one.
+func TestBecomeReplacesVariables(t *testing.T) {
+	const child, variable = "BECOME_TEST_CHILD", "BECOME_TEST_VARIABLE"
+	if os.Getenv(child) != "" {
+		t.Fatal(Become("/usr/bin/env", []string{"env"}, variable+"=second", variable+"=last"))
+	}
+	out, err := Command{Args: []string{os.Args[0], "-test.run=^" + t.Name() + "$"}, Env: []string{child + "=1", variable + "=first"}}.Run(t.Context())
+	lines := slices.DeleteFunc(strings.Split(string(out), "\n"), func(line string) bool { return !strings.HasPrefix(line, variable+"=") })
+	if err != nil || !slices.Equal(lines, []string{variable + "=last"}) {
+		t.Errorf("the program got %q, %v", lines, err)
 	}
 }

@@ -6,10 +6,10 @@ import (
 	"bytes"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -94,9 +94,9 @@ func (p *puller) breaks(t *testing.T, o *official) {
 	p.mu.Lock()
 	p.hold = big
 	p.mu.Unlock()
-	run, err := os.StartProcess(built.binary, append([]string{built.binary}, p.args()...), &os.ProcAttr{
-		Env: append(os.Environ(), p.command(nil).Env...), Files: []*os.File{nil, nil, nil}})
-	must.NoError(t, err)
+	run := exec.Command(built.binary, p.args()...)
+	run.Env = append(os.Environ(), p.command(nil).Env...)
+	must.NoError(t, run.Start())
 	<-p.holding
 	eventually(t, time.Minute, "some of it came", func() error {
 		for _, file := range p.partial(t) {
@@ -106,15 +106,15 @@ func (p *puller) breaks(t *testing.T, o *official) {
 		}
 		return errors.New("nothing came yet")
 	})
-	must.NoError(t, run.Signal(syscall.SIGKILL))
-	_, _ = run.Wait()
+	must.NoError(t, run.Process.Kill())
+	_ = run.Wait()
 	p.mu.Lock()
 	p.hold, p.asked = "", nil
 	p.cut[big] = 1 << 20
 	p.refuse["/v2/official/pause/manifests/"+o.versions.Pause] = 1
 	p.mu.Unlock()
 	close(p.released)
-	_, err = p.command(p.args()).Run(t.Context())
+	_, err := p.command(p.args()).Run(t.Context())
 	must.NoError(t, err)
 	got := p.requests(big)
 	if len(got) != 2 || !strings.Contains(got[0], "bytes=") || !strings.Contains(got[1], "bytes=") || got[0] == got[1] {
