@@ -103,7 +103,7 @@ func removeBegun(ctx context.Context, s *session.Session) error {
 		return err
 	}
 	if len(kept) == 0 {
-		return remove(ctx, s)
+		return errors.Join(remove(ctx, s), s.ForgetEngine())
 	}
 	if err := replaceHosts(ctx, s, session.Record{}); err != nil {
 		return err

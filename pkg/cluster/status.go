@@ -27,14 +27,17 @@ type Summary struct {
 
 // List returns the clusters of an engine in alphabetical order.
 func List(ctx context.Context, options session.Options) ([]Summary, error) {
-	return session.Get(ctx, options, session.Scope{}, func(s *session.Session, _ topology.State) ([]Summary, error) {
-		machines, err := s.Engine.Machines(ctx)
-		if err != nil {
-			return nil, s.NoAnswer(err)
-		}
-		networks, err := s.Engine.Networks(ctx)
-		return summaries(networks, machines), err
-	})
+	s, err := session.Open(options, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Engine.Close()
+	machines, err := s.Engine.Machines(ctx)
+	if err != nil {
+		return nil, s.NoAnswer(err)
+	}
+	networks, err := s.Engine.Networks(ctx)
+	return summaries(networks, machines), err
 }
 
 func summaries(networks []docker.Network, machines []docker.FoundMachine) []Summary {

@@ -92,6 +92,9 @@ func begin(ctx context.Context, setup testhost.Setup, o Options, first step.Step
 	if err != nil {
 		return err
 	}
+	if err := s.NoteEngine(ctx); err != nil {
+		return err
+	}
 	boot := setup.BootPlan(hosts, preflight.DiskSpace, o.noteComponents(s))
 	err = s.Run(ctx, slices.Concat(step.Plan{{first}}, boot, plan).Compact())
 	if err == nil || o.Retain || !before.Empty() {

@@ -41,7 +41,7 @@ type Needs int
 
 // Needs of commands.
 const (
-	AnEngine Needs = iota // an engine that answers
+	AnEngine Needs = iota // an engine that answers, and that has the cluster if there is one
 	ACluster              // at least one part of the cluster
 	Nodes                 // at least one node
 )
@@ -107,6 +107,9 @@ func Get[T any](ctx context.Context, options Options, scope Scope, get func(*Ses
 // look observes the nodes and checks the needs of a command.
 func (s *Session) look(ctx context.Context, needs Needs) (topology.State, error) {
 	state, err := s.Observe(ctx)
+	if err == nil {
+		err = s.sameEngine(ctx)
+	}
 	switch {
 	case err != nil:
 	case needs == ACluster:

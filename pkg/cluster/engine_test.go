@@ -1,0 +1,47 @@
+package cluster
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
+)
+
+// TestAClusterOnAnotherEngine: the local files have only the name of the cluster.
+func TestAClusterOnAnotherEngine(t *testing.T) {
+	s, options, _ := noHosts(t)
+	ctx := t.Context()
+	must.NoError(t, s.NoteEngine(ctx))
+	noted := filepath.Join(s.PrivateDir(), "engine.json")
+	own := string(must.Read(t, noted))
+	shared := must.Write(t, filepath.Join(s.SharedDir(), "bundle"), "of the first engine")
+	must.Write(t, noted, `{"address": "ssh://board", "id": "another"}`)
+	_, losses := CleanLosses(ctx, options)
+	for verb, err := range map[string]error{
+		"up": Up(ctx, options, nil), "preflight": Preflight(ctx, options), "clean": Clean(ctx, options), "losses": losses,
+	} {
+		if found := step.Problems(err); len(found) != 1 || found[0].Name != "cluster-engine" || !strings.Contains(err.Error(), "ssh://board") {
+			t.Errorf("%s: %v", verb, err)
+		}
+	}
+	if _, err := List(ctx, options.Options); err != nil || !session.FileExists(shared) {
+		t.Errorf("list: %v; or a file of the other cluster is gone", err)
+	}
+	must.Write(t, noted, strings.Replace(own, s.Engine.Address, "tcp://an-alias", 1))
+	if err := Clean(ctx, options); err != nil || session.FileExists(shared) || session.FileExists(s.PrivateDir()) {
+		t.Errorf("another address of the same engine: %v", err)
+	}
+}
+
+// TestAFailedRunForgetsTheEngine, so that the next run may use another one.
+func TestAFailedRunForgetsTheEngine(t *testing.T) {
+	s, _, _ := noHosts(t)
+	must.NoError(t, s.NoteEngine(t.Context()))
+	must.NoError(t, removeBegun(t.Context(), s))
+	if there, err := s.Exists(t.Context()); err != nil || there {
+		t.Errorf("something is left: %v", err)
+	}
+}
