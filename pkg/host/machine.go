@@ -2,12 +2,14 @@ package host
 
 import (
 	"bytes"
-	"fmt"
+	"errors"
 	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // HostName returns the host name in lower case, as a node is named.
@@ -16,13 +18,18 @@ func HostName() (string, error) {
 	return strings.ToLower(name), err
 }
 
-// PortFree returns an error if another process listens on the TCP port.
-func PortFree(port int) error {
-	l, err := net.Listen("tcp", fmt.Sprintf(":%d", port))
-	if err != nil {
+// PortFree returns an error if another process listens on the TCP port of the address.
+// The address 0.0.0.0 stands for all addresses. Other errors do not mean that the port is
+// in use: only root may listen on a low port, and an address may come later.
+func PortFree(addr netip.AddrPort) error {
+	l, err := net.Listen("tcp", addr.String())
+	if errors.Is(err, syscall.EADDRINUSE) {
 		return err
 	}
-	return l.Close()
+	if err == nil {
+		_ = l.Close()
+	}
+	return nil
 }
 
 // InContainer reports whether this machine is a container, by the marks of Docker and systemd.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/netip"
 	"os"
 	"slices"
 
@@ -18,6 +19,10 @@ import (
 )
 
 const portRemedy = "give the node another port"
+
+// loopback is the address on which an engine of this machine publishes the ports of
+// the API server and of the local registry.
+var loopback = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 
 // NewNode returns the problems of the ports and mounts of a node that is added.
 func NewNode(ctx context.Context, s *session.Session, n topology.Node) error {
@@ -62,7 +67,7 @@ func portsTaken(missing []topology.Node) error {
 			if err != nil || p.Protocol != "tcp" {
 				continue
 			}
-			if err := host.PortFree(int(p.Port)); err != nil {
+			if err := host.PortFree(netip.AddrPortFrom(p.Address, p.Port)); err != nil {
 				errs = append(errs, &step.Problem{Name: "node-port", Text: fmt.Sprintf("node %s: port %q is taken on this machine: %v", n.Name, text, err), Remedy: portRemedy})
 			}
 		}
@@ -95,7 +100,7 @@ func (c checks) portTaken(ctx context.Context) error {
 	if front, _, err := c.Session.Cluster().Attached(ctx, apiserver.FrontName(c.Session.Name)); err != nil || slices.Contains(slices.Collect(maps.Values(front.Ports)), uint16(c.APIPort)) {
 		return err
 	}
-	err := host.PortFree(c.APIPort)
+	err := host.PortFree(netip.AddrPortFrom(loopback, uint16(c.APIPort)))
 	if err == nil {
 		return nil
 	}
@@ -115,7 +120,7 @@ func (c checks) registryPort(ctx context.Context) ([]error, error) {
 		if err != nil || !c.engine.here || own {
 			return nil, err
 		}
-		taken = host.PortFree(c.Registry.Port)
+		taken = host.PortFree(netip.AddrPortFrom(loopback, uint16(c.Registry.Port)))
 	}
 	if taken == nil {
 		return nil, nil

@@ -38,6 +38,10 @@ func TestPortsTakenAndMountsMissing(t *testing.T) {
 	port := l.Addr().(*net.TCPAddr).Port
 	dir := t.TempDir()
 	nodes := []topology.Node{node("a", []string{fmt.Sprintf("%d:80", port)}, []string{dir + ":/a", dir + "/none:/b"})}
+	elsewhere := []topology.Node{node("b", []string{fmt.Sprintf("127.0.0.2:%d:80", port)}, nil)}
+	if err := portsTaken(elsewhere); err != nil {
+		t.Errorf("the port of another address: %v", err)
+	}
 	text := errors.Join(portsTaken(nodes), mountsMissing(nodes)).Error()
 	for _, want := range []string{fmt.Sprintf(`port "%d:80" is taken`, port), "/none:/b", "[node-port]", "[node-mount]"} {
 		if !strings.Contains(text, want) {

@@ -88,7 +88,7 @@ func portProblem(_ context.Context, h request) error {
 	}
 	var problems []error
 	for _, port := range ports {
-		if err := host.PortFree(port); err != nil {
+		if err := host.PortFree(netip.AddrPortFrom(netip.IPv4Unspecified(), uint16(port))); err != nil {
 			problems = append(problems, &step.Problem{Name: fmt.Sprintf("port-%d", port),
 				Text:   fmt.Sprintf("port %d is in use: %v", port, err),
 				Remedy: fmt.Sprintf("stop the process that listens there (`ss -ltnp 'sport = :%d'`)", port)})
