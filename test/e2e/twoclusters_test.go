@@ -61,7 +61,7 @@ func (l clusterUser) third(t *testing.T) {
 	for name, c := range map[string]struct{ command, want string }{
 		"name":   {"docker create --name e2e-three-master-1 " + l.image(t) + " true && kube-bootstrap cluster up --name e2e-three --dind-subnet 10.219.0.0/16", "container e2e-three-master-1 already exists and does not belong to cluster e2e-three; use another --name, or remove it [cluster-name-taken]"},
 		"subnet": {"kube-bootstrap cluster up --name e2e-four --dind-subnet 10.218.4.0/24", "--dind-subnet 10.218.4.0/24 overlaps with 10.218.0.0/16 of Docker network e2e-two; use another --dind-subnet, such as 10."},
-		"port":   {"kube-bootstrap cluster up --name e2e-four --dind-subnet 10.219.0.0/16 --api-server-port " + port, "--api-server-port " + port + " is taken on this machine"},
+		"port":   {"kube-bootstrap cluster up --name e2e-four --dind-subnet 10.219.0.0/16 --api-server-port " + port, "--apiserver-port " + port + " is taken on this machine"},
 		"memory": {fmt.Sprintf("printf '"+file+"' >big.yaml && kube-bootstrap cluster up --name e2e-four -f big.yaml", "memory: 9000Gi"), "nodes need 9216000 MiB of memory, the engine's machine has"},
 		"disk":   {fmt.Sprintf("printf '"+file+"' >big.yaml && kube-bootstrap cluster up --name e2e-four -f big.yaml", "disk: 9000Ti"), "hosts need 9437184000 MiB; free some space there"},
 		"field":  {fmt.Sprintf("printf '"+file+"' >big.yaml && kube-bootstrap cluster up --name e2e-four -f big.yaml", "memry: 9000Gi"), "big.yaml:5: nodes[0].memry: unknown field, did you mean memory?"},

@@ -92,9 +92,10 @@ func mountsMissing(missing []topology.Node) error {
 	return errors.Join(errs...)
 }
 
-// portTaken checks that the requested API port is free, unless the front has it.
+// portTaken checks that the requested API port is free, unless the front has it. A remote
+// engine publishes the port on another machine.
 func (c checks) portTaken(ctx context.Context) error {
-	if !c.Publish {
+	if !c.Publish || c.engine.remote {
 		return nil
 	}
 	if front, _, err := c.Session.Cluster().Attached(ctx, apiserver.FrontName(c.Session.Name)); err != nil || slices.Contains(slices.Collect(maps.Values(front.Ports)), uint16(c.APIPort)) {
@@ -104,7 +105,7 @@ func (c checks) portTaken(ctx context.Context) error {
 	if err == nil {
 		return nil
 	}
-	return &step.Problem{Name: "cluster-port", Text: fmt.Sprintf("--api-server-port %d is taken on this machine: %v", c.APIPort, err),
+	return &step.Problem{Name: "cluster-port", Text: fmt.Sprintf("--apiserver-port %d is taken on this machine: %v", c.APIPort, err),
 		Remedy: "use another one, or leave it out"}
 }
 
