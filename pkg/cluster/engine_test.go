@@ -45,3 +45,17 @@ func TestAFailedRunForgetsTheEngine(t *testing.T) {
 		t.Errorf("something is left: %v", err)
 	}
 }
+
+// TestACleanThatFailsCanRunAgain: without the note in PrivateDir, the user's kubeconfig
+// would keep the entries of the cluster.
+func TestACleanThatFailsCanRunAgain(t *testing.T) {
+	s, options, _ := noHosts(t)
+	note := must.Write(t, filepath.Join(s.PrivateDir(), "kubeconfig.json"), "{")
+	if err := Clean(t.Context(), options); err == nil || !session.FileExists(note) {
+		t.Fatalf("the note is gone, %v", err)
+	}
+	must.Write(t, note, `{"path": "/no/such/file"}`)
+	if err := Clean(t.Context(), options); err != nil || session.FileExists(s.PrivateDir()) {
+		t.Errorf("again: %v", err)
+	}
+}
