@@ -68,7 +68,10 @@ func (p Pods) Claim() step.Step {
 			return step.Diff{"let the kubelet run pods in containerd's namespace " + namespace}, nil
 		},
 		Apply: func(ctx context.Context) error {
-			return errors.Join(p.note(ctx), p.Files.Write(podsFile, nil, 0o600))
+			if err := p.note(ctx); err != nil {
+				return err
+			}
+			return p.Files.Write(podsFile, nil, 0o600)
 		},
 		Undo: p.remove,
 	}

@@ -5,8 +5,18 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
+
+// TestPodsAreClaimedAfterTheNote: without the note, Undo does not know what existed before.
+func TestPodsAreClaimedAfterTheNote(t *testing.T) {
+	p := Pods{Files: host.Files{Root: t.TempDir()}}
+	must.NoError(t, p.Files.MkdirAll(beforeRecord.Path)) // it cannot be read
+	if err := p.Claim().Apply(t.Context()); err == nil || p.Files.Exists(podsFile) {
+		t.Errorf("claimed, %v", err)
+	}
+}
 
 // TestOnlyAnEmptyDirectoryIsRemoved: Docker may put the socket of a container into
 // a directory that was empty, or remove the directory.

@@ -2,7 +2,6 @@ package kubelet
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -99,5 +98,11 @@ func (r ServiceRoute) remove() error {
 	if host.Lost(err) {
 		kept, err = r.Services, nil
 	}
-	return errors.Join(err, links.DeleteRoute(links.Route{Dst: kept, Link: "lo"}), r.Files.Remove(routeRecord.Path))
+	if err == nil {
+		err = links.DeleteRoute(links.Route{Dst: kept, Link: "lo"})
+	}
+	if err != nil {
+		return err
+	}
+	return r.Files.Remove(routeRecord.Path)
 }

@@ -60,3 +60,13 @@ func sh(t *testing.T, script string) string {
 	must.NoError(t, err)
 	return strings.TrimSpace(out)
 }
+
+// TestTheRecordOfARouteThatStays tells the next run which route it must delete.
+func TestTheRecordOfARouteThatStays(t *testing.T) {
+	alone(t)
+	r := serviceRoute(t)
+	must.NoError(t, r.Files.MkdirAll(routeRecord.Path)) // it cannot be read
+	if err := r.remove(); err == nil || !r.Files.Exists(routeRecord.Path) {
+		t.Errorf("the record was removed, %v", err)
+	}
+}
