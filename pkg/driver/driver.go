@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
@@ -61,18 +62,30 @@ func Script(script string, args ...string) []string {
 }
 
 // A file goes through a command and not through the engine's own copy, which
-// does not see what is mounted inside: /run is a tmpfs.
+// does not see what is mounted inside: /run is a tmpfs. Its stdin also ends if this
+// process is killed, so it compares the size. In dash, the trap EXIT runs after a signal
+// only if the signal has a trap.
 const putScript = `set -e
 umask 077
 mkdir -p -m 755 "$(dirname "$1")"
 trap 'rm -f "$1.new$$"' EXIT
+trap 'exit 130' HUP INT TERM
 cat >"$1.new$$"
+size=$(wc -c <"$1.new$$")
+[ "$size" -eq "$3" ] || { echo "$size of $3 bytes arrived" >&2; exit 1; }
 chmod "$2" "$1.new$$"
 mv -f "$1.new$$" "$1"`
 
 // Put writes a file in one move, and creates missing directories.
-func (n Node) Put(ctx context.Context, path string, mode os.FileMode, content io.Reader) error {
-	args := Script(putScript, path, fmt.Sprintf("%04o", mode.Perm()))
+func (n Node) Put(ctx context.Context, path string, mode os.FileMode, content io.ReadSeeker) error {
+	size, err := content.Seek(0, io.SeekEnd)
+	if err == nil {
+		_, err = content.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		return fmt.Errorf("put %s: %w", path, err)
+	}
+	args := Script(putScript, path, fmt.Sprintf("%04o", mode.Perm()), strconv.FormatInt(size, 10))
 	if err := n.Exec(ctx, host.Command{Args: args, Stdin: content}); err != nil {
 		return fmt.Errorf("put %s: %w", path, err)
 	}
