@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/moby/moby/api/pkg/stdcopy"
@@ -64,11 +66,9 @@ type execution struct {
 }
 
 func (e *execution) copy(ctx context.Context) error {
+	sent := make(chan error, 1)
 	if e.command.Stdin != nil {
-		go func() {
-			_, _ = io.Copy(e.stream.Conn, e.command.Stdin) // a command need not read its stdin to the end
-			_ = e.stream.CloseWrite()
-		}()
+		go e.send(sent)
 	}
 	stdout := cmp.Or(e.command.Stdout, io.Discard)
 	e.pid.rest = cmp.Or[io.Writer](e.command.Stderr, &e.kept)
@@ -79,24 +79,57 @@ func (e *execution) copy(ctx context.Context) error {
 	}()
 	select {
 	case err := <-done:
-		return err
+		select {
+		case failed := <-sent:
+			return cmp.Or(failed, err)
+		default:
+			return err
+		}
 	case <-ctx.Done():
 		e.interrupt(ctx, done)
 		return context.Cause(ctx)
 	}
 }
 
-// interrupt sends SIGINT to the command and waits shortly for its last output.
+// send passes stdin on. A command need not read its stdin to the end, so an error of the
+// stream is none. If stdin cannot be read, the command sees its end too early.
+func (e *execution) send(sent chan<- error) {
+	source := &keptError{Reader: e.command.Stdin}
+	_, _ = io.Copy(e.stream.Conn, source)
+	sent <- doing("read the stdin of a command in", e.container, source.err)
+	_ = e.stream.CloseWrite()
+}
+
+// keptError keeps the error with which a reader ends.
+type keptError struct {
+	io.Reader
+	err error
+}
+
+func (k *keptError) Read(p []byte) (int, error) {
+	n, err := k.Reader.Read(p)
+	if err != nil && err != io.EOF && !errors.Is(err, syscall.EBADF) { // nohup gives a program a stdin that it cannot read
+		k.err = err
+	}
+	return n, err
+}
+
+// interrupt sends SIGINT to the command, ends its stdin and waits shortly for its last
+// output. Nothing writes output afterwards.
 func (e *execution) interrupt(ctx context.Context, done <-chan error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	if pid := e.pid.text(); pid != "" {
 		_ = e.docker.ExecIn(ctx, e.container, host.Command{Args: []string{"kill", "-INT", pid}})
 	}
+	if e.command.Stdin != nil {
+		_ = e.stream.CloseWrite()
+	}
 	select {
-	case err := <-done:
-		_ = err // the interruption is the error that counts
+	case <-done: // the interruption is the error that counts
 	case <-ctx.Done():
+		e.stream.Close()
+		<-done
 	}
 }
 
@@ -174,6 +207,7 @@ func (d *Engine) ShellIn(ctx context.Context, name string, s Shell) error {
 		return doing("run a shell in", name, err)
 	}
 	defer stream.Close()
+	defer context.AfterFunc(ctx, stream.Close)()
 	ended, stop := context.WithCancel(ctx)
 	defer stop()
 	go follow(ended, d.Client, id, s.Sizes)
@@ -181,7 +215,11 @@ func (d *Engine) ShellIn(ctx context.Context, name string, s Shell) error {
 		_, _ = io.Copy(stream.Conn, s.Input) // ends with the shell, or with the user's input
 		_ = stream.CloseWrite()
 	}()
-	if _, err := io.Copy(s.Output, stream.Reader); err != nil && ctx.Err() == nil {
+	_, err = io.Copy(s.Output, stream.Reader)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err != nil {
 		return fmt.Errorf("shell in %s: %w", name, err)
 	}
 	run := &execution{docker: d, container: name, command: host.Command{Args: s.Args}}

@@ -1,0 +1,117 @@
+package docker
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"testing/synctest"
+	"time"
+
+	"github.com/moby/moby/api/pkg/stdcopy"
+	"github.com/moby/moby/client"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
+)
+
+// inContainer starts a container for commands.
+func inContainer(t *testing.T, name string) *Engine {
+	t.Helper()
+	engine, err := Choice{}.Open()
+	must.NoError(t, err)
+	image := name + ":1"
+	must.NoError(t, engine.Images().Import(t.Context(), image, bytes.NewReader(make([]byte, 1024))))
+	t.Cleanup(func() { _ = engine.Images().Remove(context.Background(), image) })
+	t.Cleanup(func() { _ = engine.Remove(context.Background(), name) })
+	c := Container{Name: name, Image: image, Command: []string{"/bin/sleep", "1000"}}
+	for _, programs := range []string{"/bin", "/lib", "/lib64", "/usr"} {
+		c.Mounts = append(c.Mounts, Mount{Source: programs, Target: programs, ReadOnly: true})
+	}
+	must.NoError(t, engine.Run(t.Context(), c))
+	return engine
+}
+
+// TestStdinThatCannotBeRead: the command sees the end of stdin, as of a shorter file.
+func TestStdinThatCannotBeRead(t *testing.T) {
+	const name = "kube-bootstrap-test-stdin"
+	engine := inContainer(t, name)
+	broken := errors.New("the disk is broken")
+	for _, want := range []error{broken, nil} {
+		var out strings.Builder
+		stdin := io.Reader(strings.NewReader("content"))
+		if want != nil {
+			stdin = io.MultiReader(stdin, iotest.ErrReader(want))
+		}
+		err := engine.ExecIn(t.Context(), name, host.Command{Args: []string{"cat"}, Stdin: stdin, Stdout: &out})
+		if !errors.Is(err, want) || out.String() != "content" {
+			t.Errorf("got %v, want %v; output %q", err, want, out.String())
+		}
+	}
+}
+
+// cancels calls a function at the first output.
+type cancels func()
+
+func (c cancels) Write(p []byte) (int, error) {
+	c()
+	return len(p), nil
+}
+
+func TestAShellEndsWithItsContext(t *testing.T) {
+	const name = "kube-bootstrap-test-shell"
+	engine := inContainer(t, name)
+	ctx, cancel := context.WithCancel(t.Context())
+	stdin, open := io.Pipe()
+	defer open.Close()
+	shell := Shell{Args: []string{"/bin/sh", "-c", "echo ready; exec sleep 1000"}, Input: stdin, Output: cancels(cancel)}
+	ended := make(chan error, 1)
+	go func() { ended <- engine.ShellIn(ctx, name, shell) }()
+	select {
+	case err := <-ended:
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("the shell goes on")
+	}
+}
+
+// blocked is an output that is written to until it is closed.
+type blocked chan struct{}
+
+func (b blocked) Write(p []byte) (int, error) {
+	<-b
+	return len(p), nil
+}
+
+// TestNothingIsWrittenAfterAnInterrupt: the caller reads the output, such as a strings.Builder.
+func TestNothingIsWrittenAfterAnInterrupt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		conn, engine := net.Pipe()
+		ctx, cancel := context.WithCancel(t.Context())
+		output := make(blocked)
+		run := &execution{command: host.Command{Stdout: output}, stream: client.HijackedResponse{Conn: conn, Reader: bufio.NewReader(conn)}}
+		returned := make(chan error, 1)
+		go func() { returned <- run.copy(ctx) }()
+		_, err := engine.Write(append([]byte{byte(stdcopy.Stdout), 0, 0, 0, 0, 0, 0, 4}, "text"...))
+		must.NoError(t, err)
+		cancel()
+		time.Sleep(time.Minute) // of the bubble's clock
+		select {
+		case err := <-returned:
+			t.Errorf("it returned during a write: %v", err)
+			returned <- err
+		default:
+		}
+		close(output)
+		if err := <-returned; !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
