@@ -151,10 +151,11 @@ func (d decoder) field(c *config.Config, key, val *yaml.Node, block string, orig
 	return d.set(c, s, s.Field, val, origins)
 }
 
-// set changes a setting to the value that the file has under path.
+// set changes a setting to the value that the file has under path. An empty list or mapping
+// is a value: it replaces the default, as an empty flag does. An empty word is none.
 func (d decoder) set(c *config.Config, s config.Setting, path string, val *yaml.Node, origins config.Origins) error {
 	raw, err := scalar(val, s.Kind())
-	if err == nil && raw != "" {
+	if err == nil && (raw != "" || val.Kind != yaml.ScalarNode) {
 		origins[path] = d.origin(val)
 		err = s.Set(c, raw)
 	}
