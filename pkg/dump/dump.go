@@ -58,6 +58,22 @@ func Here(program string) Host {
 	return Host{Exec: run, Program: program, Objects: true}
 }
 
+// ErrExists is the error of MakeDir for an existing directory.
+var ErrExists = errors.New("exists; give the path of a new directory")
+
+// MakeDir creates the directory of a dump. In an existing one, another user might
+// have placed links to files that root would overwrite.
+func MakeDir(dir string) error {
+	if err := os.MkdirAll(filepath.Dir(filepath.Clean(dir)), 0o700); err != nil {
+		return err
+	}
+	err := os.Mkdir(dir, 0o700)
+	if os.IsExist(err) {
+		return fmt.Errorf("%s %w", dir, ErrExists)
+	}
+	return err
+}
+
 // Collect writes a dump of a host into an existing directory. It returns the files that
 // are missing or incomplete; ErrorsFile has the reasons. If ctx ends, the others remain.
 func Collect(ctx context.Context, h Host, dir string) (failed []string, err error) {
@@ -66,7 +82,6 @@ func Collect(ctx context.Context, h Host, dir string) (failed []string, err erro
 
 func collect(ctx context.Context, h Host, dir string, from []source) ([]string, error) {
 	c := &collection{Host: h, dir: dir, room: semaphore.NewWeighted(parallel)}
-	os.Remove(filepath.Join(dir, ErrorsFile)) // of an earlier dump
 	for _, s := range from {
 		if s.only == nil || s.only(h) {
 			c.wg.Go(func() { c.source(ctx, s) })

@@ -194,3 +194,19 @@ func TestProcesses(t *testing.T) {
 type silent struct{ ctx context.Context }
 
 func (s silent) Read([]byte) (int, error) { <-s.ctx.Done(); return 0, io.EOF }
+
+// TestADumpGetsANewDirectory: an existing one may contain links of another user.
+func TestADumpGetsANewDirectory(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "deep", "report")
+	must.NoError(t, MakeDir(dir))
+	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("%v, %v", info, err)
+	}
+	link := dir + "-link"
+	must.NoError(t, os.Symlink(t.TempDir(), link))
+	for _, existing := range []string{dir, dir + "/", link} {
+		if err := MakeDir(existing); !errors.Is(err, ErrExists) {
+			t.Errorf("%s: %v", existing, err)
+		}
+	}
+}

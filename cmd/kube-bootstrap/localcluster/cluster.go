@@ -4,6 +4,7 @@ package localcluster
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,6 +21,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/tools"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/source"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/dump"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -212,7 +214,7 @@ func clusterDump(con *console.Console) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "dump DIR",
 		Short: "Write the logs and states for a bug report into a directory",
-		Long: `Write the logs and states for a bug report into a directory, one below it for each node:
+		Long: `Write the logs and states for a bug report into a new directory, one below it for each node:
 status, logs, network, and the cluster's objects, as "kube-bootstrap dump" does on a
 host, and the output of your own containers and pods. It contains no Secrets, and
 everything that looks like a key, a token or a password is replaced.`,
@@ -220,8 +222,13 @@ everything that looks like a key, a token or a password is replaced.`,
 	}
 	o := addNameFlags(con.Env, c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		return change(con, func(emit func(session.Event)) error {
-			return tools.Dump(c.Context(), o.Options, args[0], emit)
+		sofar := func(error) string { return "what was collected so far is in " + args[0] }
+		return changeOr(con, sofar, func(emit func(session.Event)) error {
+			err := tools.Dump(c.Context(), o.Options, args[0], emit)
+			if errors.Is(err, dump.ErrExists) {
+				return exit.Usage(err)
+			}
+			return err
 		}, func() string { return "what a bug report needs is in " + args[0] })
 	}
 	return c

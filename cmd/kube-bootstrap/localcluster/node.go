@@ -95,12 +95,17 @@ func addLimit(c *cobra.Command) *time.Duration {
 
 // change draws a change of nodes, and prints its result at the end.
 func change(con *console.Console, do func(emit func(session.Event)) error, done func() string) error {
+	return changeOr(con, runAgain, do, done)
+}
+
+// changeOr is change with an advice after an error.
+func changeOr(con *console.Console, advice func(error) string, do func(emit func(session.Event)) error, done func() string) error {
 	runner, err := con.Begin()
 	if err != nil {
 		return err
 	}
 	started := time.Now()
-	if err := drawn(runner, runAgain, do); err != nil {
+	if err := drawn(runner, advice, do); err != nil {
 		return err
 	}
 	con.Done(started, done())

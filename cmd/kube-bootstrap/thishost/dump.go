@@ -35,25 +35,12 @@ cluster dump".`,
 			if err := asRoot(); err != nil {
 				return err
 			}
-			if err := makeDumpDir(args[0]); err != nil {
+			if err := dump.MakeDir(args[0]); err != nil {
 				return exit.Usage(err)
 			}
 			return dumpHost(c.Context(), con, args[0])
 		},
 	}
-}
-
-// makeDumpDir creates the directory of a dump. In an existing one, another user might
-// have placed links to files that root would overwrite.
-func makeDumpDir(dir string) error {
-	if err := os.MkdirAll(filepath.Dir(filepath.Clean(dir)), 0o700); err != nil {
-		return err
-	}
-	err := os.Mkdir(dir, 0o700)
-	if os.IsExist(err) {
-		return fmt.Errorf("%s exists; give the path of a new directory", dir)
-	}
-	return err
 }
 
 func dumpHost(ctx context.Context, con *console.Console, dir string) error {

@@ -18,12 +18,15 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Dump writes a dump of each node into a subdirectory of dir, with the output of all
-// pods and containers, and on the first control plane with the objects of the
-// cluster.
+// Dump writes a dump of each node into a subdirectory of the new directory dir, with the
+// output of all pods and containers, and on the first control plane with the objects of
+// the cluster. It needs no lock, so that it can show why another run does not end.
 func Dump(ctx context.Context, options session.Options, dir string, emit func(session.Event)) error {
-	scope := session.Scope{Needs: session.Nodes, Lock: session.ClusterLock, Emit: emit}
+	scope := session.Scope{Needs: session.Nodes, Emit: emit}
 	return session.Do(ctx, options, scope, func(s *session.Session, state topology.State) error {
+		if err := dump.MakeDir(dir); err != nil {
+			return err
+		}
 		first, _ := state.RunningMaster("") // the zero node if none runs
 		var stage []step.Step
 		for _, n := range state.Nodes() {
