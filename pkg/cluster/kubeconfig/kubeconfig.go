@@ -144,8 +144,11 @@ func locked(ctx context.Context, path string, do func() error) error {
 	lock := path + ".lock"
 	err := step.Until(step.WithLimit(ctx, step.CheckLimit(ctx)), func(context.Context) error {
 		file, err := os.OpenFile(lock, os.O_CREATE|os.O_EXCL, 0)
-		if err != nil {
+		if errors.Is(err, fs.ErrExist) {
 			return err
+		}
+		if err != nil {
+			return step.Final(err)
 		}
 		return file.Close()
 	}, nil)

@@ -2,9 +2,12 @@ package kubeconfig
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -98,6 +101,15 @@ func TestAKubeconfigThatIsHeldIsNotTouched(t *testing.T) {
 	}
 	if _, err := os.Stat(path + ".lock"); !os.IsNotExist(err) {
 		t.Error("the lock was left")
+	}
+}
+
+// TestADirectoryThatCannotBeWritten: another try would fail too. Root may write into any
+// directory, so the directory is missing.
+func TestADirectoryThatCannotBeWritten(t *testing.T) {
+	err := locked(t.Context(), filepath.Join(t.TempDir(), "none", "config"), func() error { return nil })
+	if !errors.Is(err, fs.ErrNotExist) || !strings.HasPrefix(err.Error(), "open ") { // not the error of a wait
+		t.Error(err)
 	}
 }
 
