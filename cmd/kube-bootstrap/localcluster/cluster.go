@@ -45,7 +45,10 @@ func addNameFlags(env func(string) string, c *cobra.Command) *cluster.Options {
 
 func optionsOf(env func(string) string, c *cobra.Command) *cluster.Options {
 	o := &cluster.Options{}
-	c.PreRunE = func(c *cobra.Command, _ []string) error { return clusterOptions(env, c, o) }
+	c.PreRunE = func(c *cobra.Command, _ []string) error {
+		_, err := clusterOptions(env, c, o)
+		return err
+	}
 	return o
 }
 
@@ -60,24 +63,25 @@ func takeCluster(c *cobra.Command) {
 	})
 }
 
-// clusterOptions fills o, and sets the other flags of c from the environment.
-func clusterOptions(env func(string) string, c *cobra.Command, o *cluster.Options) error {
+// clusterOptions fills o, and sets the other flags of c from the environment. It returns
+// the settings, because the file may be the standard input, which can be read only once.
+func clusterOptions(env func(string) string, c *cobra.Command, o *cluster.Options) (config.Config, error) {
 	if err := settings.FromEnv(env, c); err != nil {
-		return err
+		return config.Config{}, err
 	}
 	cfg, origins, err := settings.Load(env, c.Flags(), config.Named, "")
 	if err != nil {
-		return err
+		return cfg, err
 	}
 	c.SetContext(step.WithLimit(c.Context(), cfg.TimeoutForServices))
 	if *o, err = toClusterOptions(cfg, origins); err != nil {
-		return err
+		return cfg, err
 	}
 	// Where --cluster is another word for --name, the settings have its value.
 	if of := c.Flags().Lookup("cluster"); of != nil && of.Name == "cluster" && of.Value.String() != "" {
 		o.Name = of.Value.String()
 	}
-	return nil
+	return cfg, nil
 }
 
 func clusterUp(con *console.Console) *cobra.Command {

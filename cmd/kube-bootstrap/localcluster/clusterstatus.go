@@ -206,7 +206,7 @@ func (l listing[T]) run(con *console.Console, addFlags func(func(string) string,
 func (l listing[T]) complete(env func(string) string) cobra.CompletionFunc {
 	return func(c *cobra.Command, _ []string, _ string) (names []cobra.Completion, _ cobra.ShellCompDirective) {
 		var o cluster.Options
-		if clusterOptions(env, c, &o) != nil {
+		if _, err := clusterOptions(env, c, &o); err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		all, _ := l.all(c.Context(), o.Options)

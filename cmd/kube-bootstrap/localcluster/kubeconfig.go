@@ -108,7 +108,7 @@ command, so write "--" before flags of kubectl.`,
 		return err
 	}
 	c.ValidArgsFunction = func(c *cobra.Command, args []string, last string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		if err := clusterOptions(con.Env, c, o); err != nil {
+		if _, err := clusterOptions(con.Env, c, o); err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
 		k, err := tools.OpenKubectl(c.Context(), o.Options)

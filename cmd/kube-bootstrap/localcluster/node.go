@@ -54,10 +54,18 @@ configuration file.`,
 	retain := c.Flags().Bool("retain", false, "leave what was made when something fails")
 	limit := addLimit(c)
 	_ = c.RegisterFlagCompletionFunc("role", cobra.FixedCompletions([]string{"worker", config.RoleControlPlane}, cobra.ShellCompDirectiveNoFileComp))
+	var cfg config.Config
+	c.PreRunE = func(c *cobra.Command, _ []string) (err error) {
+		cfg, err = clusterOptions(con.Env, c, o)
+		return err
+	}
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		spec, err := oneNode(con.Env, c, *role, *name)
+		spec, err := oneNode(cfg, *role, *name)
 		if err != nil {
 			return err
+		}
+		if c.Flags().Changed("host-image") {
+			spec.HostImage = cfg.HostImage
 		}
 		o.Retain = *retain
 		var made string
@@ -69,11 +77,7 @@ configuration file.`,
 	return c
 }
 
-func oneNode(env func(string) string, c *cobra.Command, role, name string) (topology.Spec, error) {
-	cfg, _, err := settings.Load(env, c.Flags(), config.OneNode, "")
-	if err != nil {
-		return topology.Spec{}, err
-	}
+func oneNode(cfg config.Config, role, name string) (topology.Spec, error) {
 	n := config.Node{Role: config.RoleWorker, Name: name, Own: cfg}
 	switch role {
 	case config.RoleWorker:
@@ -82,11 +86,7 @@ func oneNode(env func(string) string, c *cobra.Command, role, name string) (topo
 	default:
 		return topology.Spec{}, exit.Usage(fmt.Errorf("--role %q: must be worker or control-plane", role))
 	}
-	spec := nodeSpec(n)
-	if c.Flags().Changed("host-image") {
-		spec.HostImage = cfg.HostImage
-	}
-	return spec, nil
+	return nodeSpec(n), nil
 }
 
 func addLimit(c *cobra.Command) *time.Duration {
