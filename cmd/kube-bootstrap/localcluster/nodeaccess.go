@@ -122,6 +122,9 @@ copies it into all nodes.`,
 			return err
 		}
 		if *unset {
+			if *format != output.Table {
+				return exit.Usage(errors.New("--unset prints commands for a shell: omit --output"))
+			}
 			variables := dockerVariables{{"DOCKER_HOST", ""}, {"DOCKER_TLS_VERIFY", ""}, {"DOCKER_CERT_PATH", ""}, {ownEngine, ""}}
 			if _, err := io.WriteString(con.Out, variables.in(name, c.CommandPath()+" --unset")); err != nil {
 				return err
