@@ -9,9 +9,9 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
-// hideSecrets starts this program again with secrets that were typed as flags
-// in its environment: arguments show in everybody's `ps`, the environment of
-// root's processes only in root's. It returns when there are none to hide.
+// hideSecrets moves secrets from flags into environment variables and executes this
+// program again: every user can read arguments, only root the environment of root's
+// processes. It returns if there are no secrets.
 func hideSecrets(args []string) {
 	left, hidden := withoutSecrets(args)
 	if len(hidden) == 0 {
@@ -21,7 +21,7 @@ func hideSecrets(args []string) {
 	if err != nil {
 		return
 	}
-	// Where this fails, as it does in an emulator, the flags work all the same.
+	// If exec fails, as in an emulator, the program continues with the flags.
 	_ = host.Become(self, append([]string{os.Args[0]}, left...), hidden...)
 }
 

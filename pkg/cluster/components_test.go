@@ -95,11 +95,11 @@ func TestWhatKeepsANodeFromRunningItsPrograms(t *testing.T) {
 		nodes []corev1.Node
 		pods  []corev1.Pod
 	}{
-		"knows no node k-worker-1":                      {nil, pod(ref, corev1.ConditionTrue)},
-		"is v1.36.3 yet, and not v1.36.3+b":             {node("v1.36.3"), pod(ref, corev1.ConditionTrue)},
-		"runs no kube-proxy":                            {node("v1.36.3+b"), nil},
-		"runs from kube-bootstrap.dev/hyperkube:v1 yet": {node("v1.36.3+b"), pod("kube-bootstrap.dev/hyperkube:v1", corev1.ConditionTrue)},
-		"pod kube-proxy-x is not Ready":                 {node("v1.36.3+b"), pod(ref, corev1.ConditionFalse)},
+		"knows no node k-worker-1":                         {nil, pod(ref, corev1.ConditionTrue)},
+		"still has version v1.36.3 instead of v1.36.3+b":   {node("v1.36.3"), pod(ref, corev1.ConditionTrue)},
+		"runs no kube-proxy":                               {node("v1.36.3+b"), nil},
+		"still runs image kube-bootstrap.dev/hyperkube:v1": {node("v1.36.3+b"), pod("kube-bootstrap.dev/hyperkube:v1", corev1.ConditionTrue)},
+		"pod kube-proxy-x is not Ready":                    {node("v1.36.3+b"), pod(ref, corev1.ConditionFalse)},
 	} {
 		if err := runs(worker, want, c.nodes, c.pods); err == nil || !strings.Contains(err.Error(), text) {
 			t.Errorf("got %v, want %s", err, text)

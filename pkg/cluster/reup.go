@@ -119,7 +119,7 @@ func (c change) await(nodes []topology.Node) step.Step {
 func serves(client kubernetes.Interface, want image.Versions) error {
 	is, err := client.Discovery().ServerVersion()
 	if version := want.ProgramVersion("kube-apiserver"); err == nil && is.GitVersion != version {
-		err = fmt.Errorf("the API server is %s yet, and not %s", is.GitVersion, version)
+		err = fmt.Errorf("the API server still has version %s instead of %s", is.GitVersion, version)
 	}
 	return err
 }
@@ -135,7 +135,7 @@ func runs(m topology.Node, want image.Versions, nodes []corev1.Node, pods []core
 	}
 	node := apiserver.NodeOf(nodes[at])
 	if version := want.ProgramVersion("kubelet"); node.Version != version {
-		return fmt.Errorf("the kubelet of %s is %s yet, and not %s", m.Name, node.Version, version)
+		return fmt.Errorf("the kubelet of %s still has version %s instead of %s", m.Name, node.Version, version)
 	}
 	if !node.Ready {
 		return fmt.Errorf("node %s is not Ready", m.Name)
@@ -161,7 +161,7 @@ func runsPod(m topology.Node, program, ref string, pods []corev1.Pod) error {
 			continue
 		}
 		if c.Image != ref {
-			return fmt.Errorf("pod %s runs from %s yet", p.Name, c.Image)
+			return fmt.Errorf("pod %s still runs image %s", p.Name, c.Image)
 		}
 		err = apiserver.PodReady(p)
 	}

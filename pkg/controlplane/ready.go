@@ -66,7 +66,7 @@ func (a API) serves(ctx context.Context) error {
 		err = json.Unmarshal(data, &is)
 	}
 	if err == nil && is.GitVersion != a.Version {
-		return fmt.Errorf("%s is %s yet, and not %s", a.Server(), is.GitVersion, a.Version)
+		return fmt.Errorf("%s still has version %s instead of %s", a.Server(), is.GitVersion, a.Version)
 	}
 	return kube.NoAnswer(err)
 }

@@ -86,7 +86,7 @@ func (i Images) references(ctx context.Context, filter client.Filters) (refs []s
 // Load reads images from a `docker save` archive.
 func (i Images) Load(ctx context.Context, archive io.Reader) error {
 	return send(ctx, archive, "load", "images", func(ctx context.Context, archive io.Reader) (io.ReadCloser, error) {
-		return i.api.ImageLoad(ctx, archive, client.ImageLoadWithQuiet(false)) // an engine at work is heard
+		return i.api.ImageLoad(ctx, archive, client.ImageLoadWithQuiet(false)) // not quiet: the engine then reports progress, which resets the timer
 	})
 }
 

@@ -29,7 +29,7 @@ func (d *Engine) RunningIDs(ctx context.Context) ([]string, error) {
 	return ids, nil
 }
 
-// StopAll stops containers, as a daemon does that stops itself.
+// StopAll stops containers in the way a daemon stops them when it shuts down.
 func (d *Engine) StopAll(ctx context.Context, ids []string) error {
 	return Together(ids, func(id string) error {
 		_, err := d.ContainerStop(ctx, id, client.ContainerStopOptions{})
@@ -152,7 +152,7 @@ func (c Machines) Unpause(ctx context.Context, names ...string) error {
 func (c Machines) unpause(ctx context.Context, name string) error {
 	now, err := c.api.ContainerInspect(ctx, name, client.ContainerInspectOptions{})
 	if err != nil || !now.Container.State.Paused {
-		return doing("look at", name, gone(err))
+		return doing("inspect container", name, gone(err))
 	}
 	_, err = c.api.ContainerUnpause(ctx, name, client.ContainerUnpauseOptions{})
 	return doing("unpause", name, err)

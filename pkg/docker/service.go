@@ -36,9 +36,9 @@ func (s Service) Run(ctx context.Context) error {
 	return s.Docker().Run(ctx, c)
 }
 
-// Restart stops the container if it runs, and starts it. The engine may then unmount the
-// files of the new run at the end of the last one: such a start fails, and the one after it
-// does not. The engine's own restart has this fault as well.
+// Restart stops the container if it runs, and starts it. When the previous run ends, the
+// engine may unmount files of the new run. That start fails, and the next start succeeds.
+// ContainerRestart has the same defect.
 func (s Service) Restart(ctx context.Context) error {
 	docker := s.Docker()
 	ctx, cancel := step.Limited(ctx)

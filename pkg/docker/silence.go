@@ -41,7 +41,7 @@ func (*attention) explain(ctx context.Context, err error) error {
 	return err
 }
 
-// sent returns a reader of what the engine is sent, without the time that the source takes.
+// sent returns a reader of the request body. The timer does not run while source is read.
 func (a *attention) sent(source io.Reader) io.Reader {
 	return readerFunc(func(p []byte) (int, error) {
 		a.timer.Stop()
@@ -50,7 +50,7 @@ func (a *attention) sent(source io.Reader) io.Reader {
 	})
 }
 
-// heard returns a reader of the engine's answer, without the time between two reads.
+// heard returns a reader of the response body. The timer runs only during a Read.
 func (a *attention) heard(answer io.Reader) io.Reader {
 	return readerFunc(func(p []byte) (int, error) {
 		a.timer.Reset(a.limit)

@@ -43,8 +43,9 @@ func toClusterOptions(cfg config.Config, origins config.Origins) (cluster.Option
 }
 
 // throughRegistry returns the settings of the nodes: they pull through the local
-// registry, which pulls from the mirrors of the settings. If the settings mention
-// neither, nor did the settings of the cluster, the nodes keep what they have.
+// registry, which pulls from the mirrors of the settings. If neither the user nor the
+// cluster's record sets localRegistry or registryMirrors, the settings of the nodes do not
+// change.
 func throughRegistry(cfg config.Config, origins config.Origins, subnet netip.Prefix) (config.Config, config.Origins) {
 	if origins["localRegistry"].Source == config.FromDefault && origins["registryMirrors"].Source == config.FromDefault {
 		return cfg, origins

@@ -36,9 +36,9 @@ Nodes, pods and the state of the cluster stay. If the checkout does not compile,
 nothing is changed. A second run finds nothing to do, or continues an interrupted
 run.
 
-A program that was built calls itself by the version of the cluster and a key of
-what it is compiled to: v1.36.3+5d7e3f0a91b2. One that comes out as the release
-does is that of the release again.`,
+The version of a built component is the cluster's version and a hash of its
+compiled code: v1.36.3+5d7e3f0a91b2. A component whose code equals the release
+has the version of the release.`,
 		Example: `  kube-bootstrap cluster reup --k8s-dir ~/kubernetes
   kube-bootstrap cluster reup --k8s-dir ~/kubernetes --build-apiserver --build-kubelet
   kube-bootstrap cluster reup --name second --k8s-dir . -o json`,

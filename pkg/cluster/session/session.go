@@ -61,7 +61,7 @@ func Open(options Options, emit func(Event)) (*Session, error) {
 	}
 	engine, err := options.Engine.Open()
 	if err != nil {
-		return nil, &step.Problem{Name: "engine", Text: err.Error(), Remedy: "put --docker-host, --docker-context or DOCKER_HOST right"}
+		return nil, &step.Problem{Name: "engine", Text: err.Error(), Remedy: "correct --docker-host, --docker-context or DOCKER_HOST"}
 	}
 	var mu sync.Mutex // hosts work concurrently
 	return &Session{engine, options, func(e Event) {

@@ -50,7 +50,7 @@ var portScope = session.Scope{Needs: session.Nodes, Lock: session.ClusterLock}
 func OpenDockerEnv(ctx context.Context, options session.Options, name string) (env DockerEnv, err error) {
 	err = onRunning(ctx, options, portScope, name, func(s *session.Session, n topology.Node) error {
 		if s.Engine.Remote() {
-			return &step.Problem{Name: "engine-remote", Text: "the nodes of a remote engine have no address that leads there from here",
+			return &step.Problem{Name: "engine-remote", Text: "this machine has no route to the nodes of a remote engine",
 				Remedy: "run this on the engine's machine"}
 		}
 		p := dockerTLS{s, n}

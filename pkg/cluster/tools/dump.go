@@ -52,7 +52,7 @@ func dumpStep(s *session.Session, n topology.NodeState, dir string, objects bool
 		from := dump.Host{Exec: run, Program: remote.BinaryPath, Workloads: true, Objects: objects}
 		failed, err := dump.Collect(ctx, from, dir)
 		if len(failed) > 0 {
-			text := n.Name + ": not or not wholly collected: " + strings.Join(failed, ", ") + "; see " + filepath.Join(dir, dump.ErrorsFile)
+			text := n.Name + ": missing or incomplete: " + strings.Join(failed, ", ") + "; see " + filepath.Join(dir, dump.ErrorsFile)
 			s.Emit(session.Event{Event: step.Event{At: time.Now(), Step: name, Kind: step.Note, Message: text}})
 		}
 		return err
