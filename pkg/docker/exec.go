@@ -72,13 +72,14 @@ func (e *execution) copy(ctx context.Context) error {
 	}
 	stdout := cmp.Or(e.command.Stdout, io.Discard)
 	e.pid.rest = cmp.Or[io.Writer](e.command.Stderr, &e.kept)
-	done := make(chan error, 1)
+	var err error
+	done := make(chan struct{})
 	go func() {
-		_, err := stdcopy.StdCopy(stdout, &e.pid, e.stream.Reader)
-		done <- err
+		defer close(done)
+		_, err = stdcopy.StdCopy(stdout, &e.pid, e.stream.Reader)
 	}()
 	select {
-	case err := <-done:
+	case <-done:
 		select {
 		case failed := <-sent:
 			return cmp.Or(failed, err)
@@ -116,7 +117,7 @@ func (k *keptError) Read(p []byte) (int, error) {
 
 // interrupt sends SIGINT to the command, ends its stdin and waits shortly for its last
 // output. Nothing writes output afterwards.
-func (e *execution) interrupt(ctx context.Context, done <-chan error) {
+func (e *execution) interrupt(ctx context.Context, done <-chan struct{}) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	if pid := e.pid.text(); pid != "" {
@@ -126,7 +127,7 @@ func (e *execution) interrupt(ctx context.Context, done <-chan error) {
 		_ = e.stream.CloseWrite()
 	}
 	select {
-	case <-done: // the interruption is the error that counts
+	case <-done:
 	case <-ctx.Done():
 		e.stream.Close()
 		<-done

@@ -41,7 +41,7 @@ func TestRunEndsWithItsContext(t *testing.T) {
 	must.NoError(t, err)
 	child, err := strconv.Atoi(strings.TrimSpace(string(line[:n])))
 	must.NoError(t, err)
-	defer syscall.Kill(child, syscall.SIGKILL) //nolint:errcheck // it has ended by itself
+	defer func() { _ = syscall.Kill(child, syscall.SIGKILL) }()
 	cancel(cause)
 	select {
 	case err := <-ended:

@@ -74,7 +74,7 @@ func (h *fakeHost) Restart(ctx context.Context, unit string) error {
 		return err
 	}
 	h.daemon = &http.Server{Handler: h}
-	go h.daemon.Serve(listener) //nolint:errcheck // it always ends with ErrServerClosed
+	go func() { _ = h.daemon.Serve(listener) }() // it always ends with ErrServerClosed
 	return context.Cause(ctx)
 }
 
