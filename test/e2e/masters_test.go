@@ -220,7 +220,10 @@ func forget(t *testing.T, first, third machine) {
 	soon(t, time.Minute, "forget "+third.name, first, "kube-bootstrap forget "+third.name)
 	voters(t, first, 2)
 	power(t, "start", third)
-	third.sh(t, "until systemctl is-system-running --wait 2>/dev/null | grep -Eq 'running|degraded'; do sleep 0.1; done; kube-bootstrap turndown --yes")
+	third.sh(t, "until systemctl is-system-running --wait 2>/dev/null | grep -Eq 'running|degraded'; do sleep 0.1; done")
+	soon(t, 3*time.Minute, "the agent of "+third.name, third, "journalctl -q -b -u kube-bootstrap-agent | grep etcd-removed")
+	voters(t, first, 2)
+	third.sh(t, "kube-bootstrap turndown --yes")
 	voters(t, first, 2)
 	// Its kubelet would have registered it again.
 	if nodes := first.kubectl(t, "get nodes -o name"); strings.Contains(nodes, third.name) {
