@@ -37,8 +37,8 @@ var (
 // HasData reports whether a member has run on this host.
 func HasData(files host.Files) bool { return files.Exists(DataDir + "/member") }
 
-// hasWAL reports whether etcd continues with the data of this host. Otherwise its next
-// start is the first one, even if an earlier one that failed has left files.
+// hasWAL reports whether this host has a write-ahead log, with which etcd continues.
+// Without it, etcd starts as a new member. A failed start may leave other files.
 func hasWAL(files host.Files) bool { return len(files.Match(DataDir+"/member/wal/*.wal")) > 0 }
 
 // Started returns the version in startedFile, or "".
@@ -193,8 +193,8 @@ func compact(ctx context.Context, client *clientv3.Client) error {
 }
 
 // defragmentOthers defragments the databases of the other members, one after the other,
-// because a member answers nothing meanwhile. It continues after a member that is down,
-// which raises the alarm again if it needs to, and omits one that has never started.
+// because a member does not answer meanwhile. It omits members that have never started. An
+// error of a member that is down does not stop it: that member can raise the alarm again.
 func defragmentOthers(ctx context.Context, client *clientv3.Client, own string) error {
 	members, err := client.MemberList(ctx)
 	if err != nil {
