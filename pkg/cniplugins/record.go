@@ -163,7 +163,7 @@ func (i Installer) undo(ctx context.Context) error {
 		return err
 	}
 	if len(record) == 0 && i.Files.Exists(recordPath) {
-		step.Leave(ctx, "the plugins in "+image.CNIDir+": "+recordPath+" is damaged, so kube-bootstrap cannot tell which plugins it installed; remove those that nothing needs")
+		step.Leave(ctx, "the plugins in "+image.CNIDir+": "+recordPath+" is damaged, so kube-bootstrap does not know its own plugins; remove the plugins that no network uses")
 	}
 	for name, entry := range record {
 		if err := i.undoOne(ctx, name, entry); err != nil {
