@@ -2,7 +2,9 @@ package etcd
 
 import (
 	"context"
+	"net"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -74,6 +76,27 @@ func TestOnlyAnAdministratorAddsARemovedMember(t *testing.T) {
 	applies(t, s, s.Join())
 	if want := []string{"add https://127.3.1.2:2380"}; !slices.Equal(c.asked, want) || c.at("127.3.1.2").IsLearner {
 		t.Errorf("got %v, want %v", c.asked, want)
+	}
+}
+
+// TestARemovedMemberThatIsSilent: the others filter its packets, so its etcd waits for
+// them for ever.
+func TestARemovedMemberThatIsSilent(t *testing.T) {
+	c := newCluster(t)
+	c.add("one", "127.3.1.1", true)
+	s := c.server("two", "127.3.1.2", "127.3.1.1")
+	ran(t, s, c.add("two", "127.3.1.2", false), pair)
+	applies(t, s, s.Stay())
+	c.up["127.3.1.2"].Stop()
+	c.members = c.members[:1]
+	silent, err := net.Listen("tcp", "127.3.1.2:2379") // it accepts and never answers
+	must.NoError(t, err)
+	defer silent.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	diff, err := s.Stay().Check(ctx)
+	if !strings.Contains(diff.String(), "[etcd-removed]") {
+		t.Errorf("got %v, %v", diff, err)
 	}
 }
 

@@ -64,6 +64,25 @@ func (m Member) find(ctx context.Context, client *clientv3.Client) (*etcdserverp
 	return nil, nil
 }
 
+// outside returns what the other members definitely say: the problem that this host is
+// none of them. Otherwise it returns nil. etcd itself runs without an answer, because the
+// other control planes filter the peer port from a host that they have removed.
+func (m Member) outside(ctx context.Context) error {
+	client, err := m.peers(ctx)
+	if err != nil {
+		return nil
+	}
+	defer client.Close()
+	own, err := m.find(ctx, client)
+	if problems := step.Problems(err); len(problems) > 0 {
+		return problems[0]
+	}
+	if err == nil && own == nil {
+		return removedProblem()
+	}
+	return nil
+}
+
 // await is find with retries, because etcd may have no leader for a moment.
 func (m Member) await(ctx context.Context, client *clientv3.Client) (own *etcdserverpb.Member, err error) {
 	err = retry(ctx, func(ctx context.Context) (err error) {

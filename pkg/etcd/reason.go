@@ -82,20 +82,22 @@ func (s Server) stuck(ctx context.Context) error {
 
 // lostEntries reads the log of a run of etcd: the WAL ends before the database, and
 // etcd has failed to write since. After a power failure the index of the WAL may lag
-// too, but then etcd writes.
+// too, but then etcd writes. Without a leader, etcd cannot write either.
 func lostEntries(log string) (wal, database int64, is bool) {
+	led := false
 	for text := range strings.Lines(log) {
 		var l line
 		if json.Unmarshal([]byte(text), &l) != nil {
 			continue
 		}
+		led = led && !says(l.Msg, " lost leader ") || says(l.Msg, " elected leader ")
 		switch l.Msg {
 		case "restore consistentIndex":
 			database = l.Index
 		case "restarting local member":
 			wal = l.Commit
 		case "failed to publish local member to cluster through raft":
-			is = wal < database
+			is = led && wal < database
 		case "published local member to cluster through raft":
 			return wal, database, false
 		}

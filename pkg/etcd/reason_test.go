@@ -48,6 +48,7 @@ func TestAWALThatHasLostEntries(t *testing.T) {
 		"cut":                {string(log), true},
 		"cut, just started":  {string(log[:strings.Index(string(log), failed)]), false},
 		"behind, but writes": {string(log) + `{"level":"info","msg":"published local member to cluster through raft"}`, false},
+		"without a leader":   {strings.ReplaceAll(string(log), "elected leader", "is a candidate"), false},
 		"not behind":         {strings.ReplaceAll(string(log), `"commit-index":34`, `"commit-index":2097`), false},
 		"empty":              {"", false},
 	} {

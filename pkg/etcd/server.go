@@ -74,51 +74,6 @@ func founderProblem(s Server) error {
 	return &step.Problem{Name: "etcd-data", Firm: true, Text: "the data of etcd on this host are lost", Remedy: s.dataRemedy()}
 }
 
-func (s Server) check(ctx context.Context) (step.Diff, error) {
-	diff, err := s.service().Diff(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if reason := s.ended(ctx); reason != nil {
-		return step.Diff{"restart etcd: " + reason.Error()}, nil
-	}
-	if started, err := Started(s.Files); err == nil && started == "" && HasData(s.Files) {
-		diff = append(diff, "write "+startedFile)
-	}
-	if !s.Files.IsPrivate(DataDir) {
-		diff = append(diff, "create "+DataDir+", for root only")
-	}
-	if len(diff) > 0 {
-		return diff, nil
-	}
-	return s.checkAnswers(ctx)
-}
-
-// checkAnswers reads from etcd. If etcd is silent, it waits some seconds longer for the
-// reason, because etcd may be about to end.
-func (s Server) checkAnswers(ctx context.Context) (step.Diff, error) {
-	var reason error
-	err := step.Watching(ctx, func(ctx context.Context) error {
-		found := s.follow(ctx, func(*step.Problem) bool { return true })
-		if len(step.Problems(found)) > 0 {
-			reason = found
-		}
-		return reason
-	}, func(ctx context.Context) error {
-		err := s.Do(ctx, func(client *clientv3.Client) error { return s.answers(ctx, client) })
-		if step.IsUnanswered(step.Serves(err)) {
-			longer, cancel := step.Half(ctx)
-			defer cancel()
-			<-longer.Done()
-		}
-		return err
-	})
-	if reason != nil {
-		return step.Diff{"restart etcd: " + reason.Error()}, nil
-	}
-	return step.DiffOf(step.Serves(err), "wait for etcd to answer")
-}
-
 // apply starts etcd. Meanwhile it asks the other members whether this host is still one:
 // etcd itself ends without an error if it is not.
 func (s Server) apply(ctx context.Context) error {

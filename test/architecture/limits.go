@@ -95,6 +95,7 @@ var spans = map[string]string{
 	"pkg/containerd.slowProxyStarts": "then kube-proxy is restarted",
 	"pkg/containerd.shimPatience":    "then a signal is sent",
 	"pkg/docker.interrupt":           "how long an interrupted command may say its last words",
+	"pkg/etcd.silent":                "then the other members are asked",
 	"pkg/flannel.ownPatience":        "then flanneld is restarted",
 	"pkg/host.LockUnless":            "a repair of the agent",
 	"pkg/host.holder":                "the write of a few bytes by another process",
