@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/process"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/memory"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -86,9 +86,9 @@ func (s Signal) Give() {
 func StaySmall(ctx context.Context) {
 	for n := 0; ctx.Err() == nil; n++ {
 		if n%int(maxPause/dropEvery) == 0 {
-			process.SaveMemory()
+			memory.Save()
 		}
-		process.DropProgram()
+		memory.DropProgram()
 		_ = step.Pause(ctx, dropEvery)
 	}
 }

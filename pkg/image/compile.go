@@ -57,7 +57,7 @@ func (b *Builder) compilation(ctx context.Context, r Recipe, arch string) (compi
 		c.source = recipeFile(r.Main)
 	}
 	for _, name := range r.Imports {
-		c.imports = append(c.imports, recipeFile(name+".go.tmpl"))
+		c.imports = append(c.imports, importFile(name))
 	}
 	if r.Stub != nil {
 		c.stub = recipeFile(r.Stub.Source)
@@ -88,7 +88,7 @@ func (c compilation) inModule(do func(work string) error) error {
 	goVersion := strings.TrimPrefix(c.goVersion, "go")
 	files := map[string]string{"go.mod": c.recipe.goMod(goVersion), "go.sum": c.sums, "main.go": c.source}
 	for i, name := range c.recipe.Imports {
-		files[filepath.Join(name, name+".go")] = c.imports[i]
+		files[name] = c.imports[i]
 	}
 	if stub := c.recipe.Stub; stub != nil {
 		files[filepath.Join(stub.dir(), "go.mod")] = fmt.Sprintf("module %s\n\ngo %s\n", stub.Module, goVersion)

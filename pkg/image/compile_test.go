@@ -65,10 +65,10 @@ func TestCompilationsCountTheirPackages(t *testing.T) {
 	}
 }
 
-// TestGarbageIsCollectedSeldomAtTheStart compiles a program with the package gc, and
+// TestGarbageIsCollectedSeldomAtTheStart compiles a program with the package memory, and
 // expects the value of GOGC that its environment asks for.
 func TestGarbageIsCollectedSeldomAtTheStart(t *testing.T) {
-	r := Recipe{Name: "percent", Version: "v1", Packages: []string{"."}, Imports: []string{gcPackage}}
+	r := Recipe{Name: "percent", Version: "v1", Packages: []string{"."}, Imports: saveMemory}
 	c, err := (&Builder{goVersion: runtime.Version()}).compilation(t.Context(), r, runtime.GOARCH)
 	must.NoError(t, err)
 	c.source = `package main
@@ -77,7 +77,7 @@ import (
 	"fmt"
 	"runtime/debug"
 
-	_ "build.kube-bootstrap.dev/percent/gc"
+	_ "build.kube-bootstrap.dev/percent/memory"
 )
 
 func main() { fmt.Print(debug.SetGCPercent(-1)) }

@@ -6,17 +6,22 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/memory"
 )
 
 //go:embed recipes
 var recipes embed.FS
 
-// gcPackage reads StartGOGC.
-const gcPackage = "gc"
+// saveMemory are the files of the package that reads StartGOGC.
+var saveMemory = []string{"memory/gc.go", memoryProgram}
+
+// memoryProgram is the file that contains memory.Program.
+const memoryProgram = "memory/program.go"
 
 // StartGOGC is the environment variable with the value of GOGC for the first seconds of
-// hyperkube and etcd. With it, they also collect garbage sooner while they are idle.
-// Official images ignore it. With StartPercent, a control plane needs
+// hyperkube, etcd and CoreDNS. With it, they also need less memory while they are idle:
+// they collect garbage sooner, and unmap code that they do not use. Official images ignore it. With StartPercent, a control plane needs
 // about a tenth less CPU time, and 300 MB more memory, until it is ready.
 const (
 	StartGOGC    = "KUBE_BOOTSTRAP_START_GOGC"
@@ -33,7 +38,7 @@ type Recipe struct {
 	Replace  map[string]string // module: "module version" or a directory
 	Packages []string          // what to build; the last element names the program
 	Tests    []string          `json:",omitempty"` // packages whose tests are the program, NAME.test
-	Imports  []string          `json:",omitempty"` // packages of the module that Main imports: file recipes/NAME.go.tmpl
+	Imports  []string          `json:",omitempty"` // files of packages that Main imports: NAME/FILE.go is recipes/FILE.go.tmpl
 	Beside   string            `json:",omitempty"` // file in recipes/ that is compiled into each of Tests
 	Stub     *stub             `json:",omitempty"`
 	LDFlags  []string
@@ -48,7 +53,7 @@ func (v Versions) Recipe(name string) Recipe {
 	switch name {
 	case "hyperkube":
 		r.Version, r.Main, r.Require = v.Kubernetes, "hyperkube.go.tmpl", v.kubernetesModule()
-		r.Imports = []string{gcPackage, "translations"}
+		r.Imports = append(slices.Clone(saveMemory), "translations/translations.go")
 		r.LDFlags = v.stamp(v.Kubernetes)
 	case "programs":
 		r.Version, r.Packages, r.Require = v.Kubernetes, nil, v.kubernetesModule() // packages as they are asked for
@@ -58,7 +63,7 @@ func (v Versions) Recipe(name string) Recipe {
 		r.LDFlags = v.stamp(v.Kubernetes)
 	case "etcd":
 		release, _, _ := strings.Cut(v.Etcd, "-") // without the revision of its image
-		r.Version, r.Main, r.Imports = "v"+release, "etcd.go.tmpl", []string{gcPackage}
+		r.Version, r.Main, r.Imports = "v"+release, "etcd.go.tmpl", saveMemory
 		r.Require = map[string]string{"go.etcd.io/etcd/server/v3": r.Version}
 	case "flannel":
 		r.Version, r.CgoOn = "v"+v.Flannel, []string{"amd64"} // the udp backend
@@ -68,8 +73,8 @@ func (v Versions) Recipe(name string) Recipe {
 		const tencent = "github.com/tencentcloud/tencentcloud-sdk-go/tencentcloud/common"
 		r.Replace = map[string]string{tencent: tencent + " v1.3.103"} // the version it asks for was withdrawn
 	case "coredns":
-		r.Version, r.Packages = "v"+v.CoreDNS, []string{"github.com/coredns/coredns"}
-		r.Require = map[string]string{r.Packages[0]: r.Version}
+		r.Version, r.Main, r.Imports = "v"+v.CoreDNS, "coredns.go.tmpl", saveMemory
+		r.Require = map[string]string{"github.com/coredns/coredns": r.Version}
 	case "cni":
 		const plugins = "github.com/containernetworking/plugins"
 		r.Version, r.Require = "v"+v.CNI, map[string]string{plugins: "v" + v.CNI}
@@ -157,6 +162,14 @@ func (r Recipe) sumsFile() string {
 		return r.Name + ".sum"
 	}
 	return ""
+}
+
+// importFile returns the source of an element of Recipe.Imports.
+func importFile(name string) string {
+	if name == memoryProgram {
+		return memory.Program
+	}
+	return recipeFile(path.Base(name) + ".tmpl")
 }
 
 // recipeFile returns a file below recipes; "" for no name. The names are constants.

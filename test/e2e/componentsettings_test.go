@@ -5,6 +5,7 @@ package e2e
 import (
 	"strings"
 	"testing"
+	"time"
 )
 
 // omitsTranslations fails if a component of hyperkube reads the translations of kubectl
@@ -32,6 +33,7 @@ func changeComponents(t *testing.T, master machine) {
 	if metrics := master.kubectl(t, "get --raw /metrics"); !strings.Contains(metrics, "go_gc_gogc_percent 50\n") && !strings.Contains(metrics, "go_gc_gogc_percent 100\n") {
 		t.Error("the API server, which started long ago, does not collect its garbage as usual")
 	}
+	soon(t, time.Minute, "the scheduler to unmap its program", master, "[ $(awk '/RssFile/{print $2}' /proc/$(pgrep -f ^kube-scheduler)/status) -lt 10000 ]") // kB
 	// An etcd that waits at least two seconds for a leader gets the message to elect itself.
 	master.sh(t, "kube-bootstrap master --apiserver-arg event-ttl=2h --feature-gates ContextualLogging=false --etcd-arg '{heartbeat-interval: 2000, election-timeout: 20000}'")
 	expect("2h", "0")

@@ -13,7 +13,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/balancer"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/mirror"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/process"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/memory"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/localregistry"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
@@ -72,7 +72,7 @@ func frontCommand() *cobra.Command {
 		Use: "front", Hidden: true,
 		Short: "Forward a port to the control planes that are ready",
 		RunE: func(c *cobra.Command, _ []string) error {
-			process.SaveMemory()
+			memory.Save()
 			return front.Serve(c.Context())
 		},
 	}
@@ -123,7 +123,7 @@ func registryCommand(con *console.Console) *cobra.Command {
 		Use: "registry", Hidden: true,
 		Short: "Run the registry of a cluster of containers, with a cache of other registries",
 		RunE: func(c *cobra.Command, _ []string) error {
-			process.SaveMemory()
+			memory.Save()
 			for _, text := range mirrors {
 				m, err := mirror.Parse(text)
 				if err != nil {

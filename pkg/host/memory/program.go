@@ -1,24 +1,13 @@
-package process
+package memory
 
 import (
 	"bufio"
 	"fmt"
 	"os"
-	"runtime/debug"
 	"strings"
 	"sync"
-
-	"golang.org/x/sys/unix"
+	"syscall"
 )
-
-// SaveMemory reduces the memory of a process that runs for months: it limits
-// the garbage in the heap and returns the memory that the start needed.
-func SaveMemory() {
-	const garbagePercent = 25
-	debug.SetGCPercent(garbagePercent)
-	debug.FreeOSMemory()
-	DropProgram()
-}
 
 // DropProgram unmaps the read-only pages of the executable. Pages that are
 // used again come from the page cache. Without this, most of a large
@@ -26,7 +15,7 @@ func SaveMemory() {
 // each page that is used, and whole pages of 2 MB if the cache has them.
 func DropProgram() {
 	for _, m := range program() {
-		advise(m, unix.MADV_DONTNEED)
+		advise(m, syscall.MADV_DONTNEED)
 	}
 }
 
@@ -54,7 +43,7 @@ var program = sync.OnceValue(func() []mapping {
 		case strings.Contains(fields[0], "-"):
 			m = mappingOf(fields, self)
 		case m.length > 0 && fields[0] == "Anonymous:" && fields[1] == "0":
-			advise(m, unix.MADV_NOHUGEPAGE)
+			advise(m, syscall.MADV_NOHUGEPAGE)
 			all = append(all, m)
 		}
 	}
@@ -76,5 +65,5 @@ func mappingOf(fields []string, program string) mapping {
 }
 
 func advise(m mapping, advice int) {
-	_, _, _ = unix.Syscall(unix.SYS_MADVISE, m.start, m.length, uintptr(advice))
+	_, _, _ = syscall.Syscall(syscall.SYS_MADVISE, m.start, m.length, uintptr(advice))
 }

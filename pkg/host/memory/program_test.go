@@ -1,12 +1,10 @@
-package process
+package memory
 
-import (
-	"testing"
-)
+import "testing"
 
 // The test program goes on after its pages were dropped.
 func TestDropProgramFindsTheProgram(t *testing.T) {
-	SaveMemory()
+	Save()
 	if len(program()) == 0 {
 		t.Error("no read-only mapping of the program found")
 	}
