@@ -116,7 +116,7 @@ func (k Kubelet) Joined() step.Step {
 		}
 		return err
 	}
-	return step.Wait("wait for the kubelet's certificate", probe, k.service().Explain).Watched(k.service().Watch)
+	return step.Wait("join the cluster", probe, k.service().Explain).Watched(k.service().Watch)
 }
 
 // sharedFile exists if kube-bootstrap has mounted Dir on itself.

@@ -18,6 +18,11 @@ import (
 var orderOfUndo = [][2]string{
 	{"start the kubelet", "run pods in containerd"},
 	{"start the kubelet", "bring the network back at boot"},
+	{"start the kubelet", "join the cluster"},
+	{"join the cluster", "start flanneld"},
+	{"join the cluster", "configure the kubelet"},
+	{"join the cluster", "start the agent"},
+	{"write the static pods of the scheduler and the controller manager", "start the kubelet"},
 	{"let the overlay into docker0", "move docker0 onto the flannel subnet"},
 	{"bring the network back at boot", "move docker0 onto the flannel subnet"},
 	{"move docker0 onto the flannel subnet", "start flanneld"},

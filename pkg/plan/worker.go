@@ -5,6 +5,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kubelet"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/membership"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/preflight"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -49,7 +50,7 @@ func joinCluster(h *local.Host) step.Plan {
 	agent, node := parts.Kubelet(h, local.Worker), parts.Node(h, kubelet.Kubeconfig)
 	return step.Plan{
 		{agent.Start()},
-		{agent.Joined()},
+		{membership.Joined(h)},
 		keepNetwork(h),
 		{madeDirs(h), h.Join.Forget(), parts.Watched(node.Mark(marks(h, local.Worker))), parts.Watched(node.WaitReady().If(networkInstalled(h)))},
 	}

@@ -24,17 +24,13 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Leave removes this host from a cluster that continues without it: its etcd
-// member and its node. A worker may not do this itself and asks the control
-// planes. The only control plane has nobody to notify. left lists harmless
-// failures; with force, it lists all failures.
+// Leave removes this control plane from a cluster that continues without it: its etcd
+// member and its node. The only control plane has nobody to notify. A worker leaves in
+// the Undo of Joined. left lists harmless failures; with force, it lists all failures.
 func Leave(ctx context.Context, h *local.Host, force bool) (left []string, err error) {
 	ctx = h.Limited(ctx)
 	name := h.Config.HostName
-	switch {
-	case h.Saved.Role == local.Worker:
-		return depart(ctx, h), nil
-	case h.Saved.Role != local.Master || len(parts.Others(h)) == 0:
+	if h.Saved.Role != local.Master || len(parts.Others(h)) == 0 {
 		return nil, nil
 	}
 	goodbye := func(ctx context.Context, client *clientv3.Client) error { return expel(ctx, h, client, name) }
@@ -55,20 +51,21 @@ func Leave(ctx context.Context, h *local.Host, force bool) (left []string, err e
 	return left, nil
 }
 
-// depart asks the control planes to remove this worker. It stops the kubelet,
-// which would otherwise create the node again.
-func depart(ctx context.Context, h *local.Host) (left []string) {
-	err := parts.Kubelet(h, local.Worker).Start().Undo(ctx)
-	if err == nil {
-		err = parts.Node(h, kubelet.Kubeconfig).Depart(step.WithLimit(ctx, step.CheckLimit(ctx)))
+// Joined is the step that waits until the kubelet of a worker has joined. Undo asks the
+// control planes to remove the worker, which may not do this itself. It requires that the
+// kubelet has stopped: a kubelet would create the node again.
+func Joined(h *local.Host) step.Step {
+	joined := parts.Kubelet(h, local.Worker).Joined()
+	joined.Undo = func(ctx context.Context) error {
+		err := parts.Node(h, kubelet.Kubeconfig).Depart(step.WithLimit(ctx, step.CheckLimit(ctx)))
+		// A host without this kubeconfig has no node, or an earlier turndown has asked.
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			name := h.Config.HostName
+			step.Leave(ctx, fmt.Sprintf("node %s is listed, and its certificates are valid, until `kube-bootstrap forget %s` on a control plane: %v", name, name, err))
+		}
+		return nil
 	}
-	// A host without this kubeconfig has no node, or an earlier turndown has
-	// asked.
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		name := h.Config.HostName
-		left = append(left, fmt.Sprintf("node %s is listed, and its certificates are valid, until `kube-bootstrap forget %s` on a control plane: %v", name, name, err))
-	}
-	return left
+	return joined
 }
 
 // LetGo removes the workers that asked to leave. Control planes leave by themselves.
