@@ -32,12 +32,10 @@ type KubeProxy struct {
 // componentSettings are the block "components", and what components share.
 var componentSettings = sharing(Setting{Group: GroupComponents, Verbs: controlPlanes, Shared: true, Change: OnCluster}, append(programRows(), []Setting{{
 	Field: "components.kubeProxy.config", Flag: "kube-proxy-config",
-	Help: "further fields of the configuration of kube-proxy, as JSON or YAML: {mode: nftables}",
-	at:   mapping(func(c *Config) *string { return &c.Components.KubeProxy.Config }), check: components.ProxyConfig,
+	Help: "further fields of the configuration of kube-proxy, as JSON or YAML: {mode: nftables}", as: mapping, check: components.ProxyConfig,
 }, {
 	Field: "featureGates", Flag: "feature-gates", Verbs: hosts,
 	Help: "alpha and beta features of Kubernetes to switch: NAME=true or NAME=false, comma separated",
-	at:   gates(func(c *Config) *map[string]bool { return &c.FeatureGates }),
 }}...))
 
 // A program of the cluster has flags that the user may set.
@@ -71,7 +69,6 @@ func programRows() (rows []Setting) {
 		rows = append(rows, Setting{
 			Field: p.extraArgs(), Flag: p.flag, Verbs: p.verbs,
 			Help: "further flag of " + title + ", NAME=VALUE; may be repeated",
-			at:   arguments(func(c *Config) *Arguments { return &p.of(&c.Components).ExtraArgs }),
 		})
 	}
 	return rows

@@ -15,44 +15,34 @@ import (
 // that they name.
 var registrySettings = sharing(Setting{Group: GroupRegistry, Verbs: loads | Push, Once: true, Change: Freely}, []Setting{{
 	Field: "registry.address", Flag: "registry", Env: "REG_PREFIX",
-	Help: "private registry that images are taken from: registry[:port][/prefix]",
-	at:   text(func(c *Config) *string { return &c.Registry.Address }), shown: mirror.Shown, check: registry,
+	Help: "private registry that images are taken from: registry[:port][/prefix]", shown: mirror.Shown, check: registry,
 }, {
 	Field: "registry.username", Flag: "registry-username",
 	Help: "user of the private registry (empty: as Docker's configuration says)",
-	at:   text(func(c *Config) *string { return &c.Registry.Username }),
 }, {
 	Field: "registry.password", Flag: "registry-password", Secret: true, NoFlag: true,
 	Help: "password of that user",
-	at:   text(func(c *Config) *string { return &c.Registry.Password }),
 }, {
 	Field: "registry.passwordFile", Flag: "registry-password-file", Holds: "registry.password",
 	Help: "file that holds the password of that user, - for standard input",
-	at:   text(func(c *Config) *string { return &c.Registry.PasswordFile }),
 }, {
 	Field: "registry.token", Flag: "registry-token", Secret: true, NoFlag: true,
 	Help: "bearer token for the private registry, instead of user and password",
-	at:   text(func(c *Config) *string { return &c.Registry.Token }),
 }, {
 	Field: "registry.tokenFile", Flag: "registry-token-file", Holds: "registry.token",
 	Help: "file that holds the bearer token, - for standard input",
-	at:   text(func(c *Config) *string { return &c.Registry.TokenFile }),
 }, {
 	Field: "registry.ca", Flag: "registry-ca",
 	Help: "file with the certificate authority of the private registry (empty: the system's)",
-	at:   text(func(c *Config) *string { return &c.Registry.CA }),
 }, {
 	Field: "registry.cert", Flag: "registry-cert",
 	Help: "file with the client certificate to show to the private registry",
-	at:   text(func(c *Config) *string { return &c.Registry.Cert }),
 }, {
 	Field: "registry.key", Flag: "registry-key",
 	Help: "file with the key of the client certificate",
-	at:   text(func(c *Config) *string { return &c.Registry.Key }),
 }, {
 	Field: "registry.insecure", Flag: "insecure", Default: "false",
 	Help: "trust the private registry with any certificate, or with plain HTTP",
-	at:   yesNo(func(c *Config) *bool { return &c.Registry.Insecure }),
 }})
 
 func registry(s string) string {
@@ -100,16 +90,13 @@ func (c Config) mirrors(wrong func(name, value, format string, args ...any)) {
 // mirrorSettings are where the pods of a host get their images from.
 var mirrorSettings = []Setting{{
 	Field: "registryMirrors", Flag: "registry-mirror", Group: GroupImages, Verbs: hosts, Shared: true, Change: OnCluster,
-	Help: "registries that serve the images of others to pods: REGISTRY=[http://]HOST[/PREFIX], comma separated",
-	at:   list(func(c *Config) *[]string { return &c.RegistryMirrors }), shown: mirror.Shown, check: mirror.CheckList,
+	Help: "registries that serve the images of others to pods: REGISTRY=[http://]HOST[/PREFIX], comma separated", shown: mirror.Shown, check: mirror.CheckList,
 }, {
 	Field: "localRegistry", Flag: "local-registry", Group: GroupContainers, Default: "0", Verbs: ClusterUp, Change: Freely,
-	Help: "port of 127.0.0.1 of the engine's machine, such as 5000, for a registry of this cluster, which also keeps what nodes pull; 0: none",
-	at:   number(func(c *Config) *int { return &c.LocalRegistry }), check: portOrNone,
+	Help: "port of 127.0.0.1 of the engine's machine, such as 5000, for a registry of this cluster, which also keeps what nodes pull; 0: none", check: portOrNone,
 }, {
 	Field: "localRegistryCache", Flag: "local-registry-cache", Group: GroupContainers, Default: "10Gi", Verbs: ClusterUp, Change: Freely,
-	Help: "disk space for the images of other registries that the registry of this cluster keeps; it removes the least recently used first",
-	at:   text(func(c *Config) *string { return &c.LocalRegistryCache }), check: amount,
+	Help: "disk space for the images of other registries that the registry of this cluster keeps; it removes the least recently used first", check: amount,
 }}
 
 func portOrNone(s string) string {

@@ -37,7 +37,7 @@ const (
 
 // Setting is one row of the table.
 type Setting struct {
-	Field   string   // name in the file
+	Field   string   // name in the file; Config has a field of this name, apart from upper case
 	Flag    string   // without dashes
 	Group   Group    // where the help of a command lists the flag
 	Env     string   // the name the old scripts had for it; may be empty
@@ -54,9 +54,9 @@ type Setting struct {
 	// Holds is the secret that the file of that name holds.
 	Holds string
 
-	at    func(*Config) value
-	shown func(string) string // returns what may be printed of a value; nil: all of it
-	check func(string) string // says what a non-empty value must be, or nothing if it is
+	as    func(field any) value // nil: the kind that the type of the field has
+	shown func(string) string   // returns what may be printed of a value; nil: all of it
+	check func(string) string   // says what a non-empty value must be, or nothing if it is
 }
 
 // EnvNames returns the environment variables of s, the strongest first.

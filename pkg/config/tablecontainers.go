@@ -9,69 +9,53 @@ var HostImages = []string{"docker-28.5", "docker-26.1", "sysv", "openrc"}
 // flags, and the fields of one entry of nodes.
 var nodeSettings = sharing(Setting{Group: GroupHost, Verbs: both | OneNode, Change: Freely}, []Setting{{
 	Field: "nodeLabels", Flag: "node-label",
-	Help: "labels of this node: KEY=VALUE, comma separated",
-	at:   list(func(c *Config) *[]string { return &c.NodeLabels }), check: nodeLabels,
+	Help: "labels of this node: KEY=VALUE, comma separated", check: nodeLabels,
 }, {
 	Field: "nodeTaints", Flag: "node-taint",
-	Help: "taints of this node: KEY=VALUE:EFFECT, comma separated",
-	at:   list(func(c *Config) *[]string { return &c.NodeTaints }), check: nodeTaints,
+	Help: "taints of this node: KEY=VALUE:EFFECT, comma separated", check: nodeTaints,
 }, {
 	Field: "nodeCPUs", Flag: "node-cpus",
-	Help: "processors that pods on this node may use, such as 1.5 (empty: all)",
-	at:   text(func(c *Config) *string { return &c.NodeCPUs }), check: cpus,
+	Help: "processors that pods on this node may use, such as 1.5 (empty: all)", check: cpus,
 }, {
 	Field: "nodeMemory", Flag: "node-memory",
-	Help: "memory that pods on this node may use, such as 2Gi (empty: all)",
-	at:   text(func(c *Config) *string { return &c.NodeMemory }), check: amount,
+	Help: "memory that pods on this node may use, such as 2Gi (empty: all)", check: amount,
 }, {
 	Field: "nodeDisk", Flag: "node-disk",
-	Help: "disk that pods on this node may use for what they do not keep, such as 10Gi (empty: all)",
-	at:   text(func(c *Config) *string { return &c.NodeDisk }), check: amount,
+	Help: "disk that pods on this node may use for what they do not keep, such as 10Gi (empty: all)", check: amount,
 }, {
 	Field: "kubeletConfig", Flag: "kubelet-config",
-	Help: "further fields of the kubelet's configuration, as JSON or YAML: {maxPods: 50}",
-	at:   mapping(func(c *Config) *string { return &c.KubeletConfig }), check: components.KubeletConfig,
+	Help: "further fields of the kubelet's configuration, as JSON or YAML: {maxPods: 50}", as: mapping, check: components.KubeletConfig,
 }})
 
 // containerSettings are the settings of a cluster whose nodes are containers.
 var containerSettings = []Setting{{
 	Field: "name", Flag: "name", Group: GroupContainers, Default: "kube", Verbs: ClusterUp | Named, Change: Never,
-	Help: "name of the cluster; its nodes are called NAME-master-1, NAME-worker-1 and so on",
-	at:   text(func(c *Config) *string { return &c.Name }), check: clusterName,
+	Help: "name of the cluster; its nodes are called NAME-master-1, NAME-worker-1 and so on", check: clusterName,
 }, {
 	Field: "masters", Flag: "masters", Group: GroupContainers, Default: "1", Verbs: ClusterUp, Change: Freely,
-	Help: "control-plane nodes",
-	at:   number(func(c *Config) *int { return &c.Masters }), check: atLeast(1),
+	Help: "control-plane nodes", check: atLeast(1),
 }, {
 	Field: "workers", Flag: "workers", Group: GroupContainers, Also: []string{"num-nodes"}, Default: "1", Verbs: ClusterUp, Change: Freely,
-	Help: "workers; with 0 the control plane takes pods",
-	at:   number(func(c *Config) *int { return &c.Workers }), check: atLeast(0),
+	Help: "workers; with 0 the control plane takes pods", check: atLeast(0),
 }, {
 	Field: "dindSubnet", Flag: "dind-subnet", Group: GroupContainers, Default: "10.192.0.0/16", Verbs: ClusterUp, Change: Never,
-	Help: "network of the nodes",
-	at:   text(func(c *Config) *string { return &c.DindSubnet }), check: dindSubnet,
+	Help: "network of the nodes", check: dindSubnet,
 }, {
 	Field: "hostImage", Flag: "host-image", Group: GroupContainers, Default: "docker-28.5", Verbs: ClusterUp | OneNode, Change: Never,
 	Help: "what the nodes are made of", Values: HostImages,
-	at: text(func(c *Config) *string { return &c.HostImage }),
 }, {
 	Field: "nodePorts", Flag: "node-port", Group: GroupContainers, Verbs: OneNode, Change: Never,
-	Help: "ports of the engine's machine that lead to the node: [ADDRESS:]PORT:NODEPORT[/udp], comma separated; without ADDRESS, 127.0.0.1",
-	at:   list(func(c *Config) *[]string { return &c.NodePorts }), check: each(ParsePort),
+	Help: "ports of the engine's machine that lead to the node: [ADDRESS:]PORT:NODEPORT[/udp], comma separated; without ADDRESS, 127.0.0.1", check: each(ParsePort),
 }, {
 	Field: "nodeMounts", Flag: "node-mount", Group: GroupContainers, Verbs: OneNode, Change: Never,
-	Help: "directories of the engine's machine on the node: PATH:NODEPATH[:ro], comma separated",
-	at:   list(func(c *Config) *[]string { return &c.NodeMounts }), check: each(ParseMount),
+	Help: "directories of the engine's machine on the node: PATH:NODEPATH[:ro], comma separated", check: each(ParseMount),
 }, {
 	Field: "k8sDir", Flag: "k8s-dir", Group: GroupImages, Verbs: ClusterUp | Build, Change: EachRun,
 	Help: "checkout of Kubernetes to build, instead of its release",
-	at:   text(func(c *Config) *string { return &c.K8sDir }),
 }, {
 	Field: "dockerHost", Flag: "docker-host", Group: GroupContainers, Verbs: ClusterUp | Named | Engine, Change: EachRun,
 	Help: "Docker engine that runs the nodes: unix:///path, tcp://host:port or ssh://user@host (empty: the engine of the docker command)",
-	at:   text(func(c *Config) *string { return &c.DockerHost }),
 }, {
 	Field: "dockerContext", Flag: "docker-context", Group: GroupContainers, Verbs: ClusterUp | Named | Engine, Change: EachRun,
 	Help: "docker context that names the engine",
-	at:   text(func(c *Config) *string { return &c.DockerContext }),
 }}

@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"sigs.k8s.io/yaml"
@@ -19,42 +21,67 @@ type value struct {
 	get  func() string
 }
 
-// kind returns a function that returns the value at a field. A text that parse
+// kind returns a function that returns the value at a field of Config. A text that parse
 // does not accept leaves the field as it is.
-func kind[T any](name string, parse func(string) (T, error), print func(T) string) func(field func(*Config) *T) func(*Config) value {
-	return func(field func(*Config) *T) func(*Config) value {
-		return func(c *Config) value {
-			p := field(c)
-			set := func(s string) error {
-				v, err := parse(s)
-				if err == nil {
-					*p = v
-				}
-				return err
+func kind[T any](name string, parse func(string) (T, error), print func(T) string) func(field any) value {
+	return func(field any) value {
+		p := field.(*T)
+		set := func(s string) error {
+			v, err := parse(s)
+			if err == nil {
+				*p = v
 			}
-			return value{kind: name, set: set, get: func() string { return print(*p) }}
+			return err
 		}
+		return value{kind: name, set: set, get: func() string { return print(*p) }}
 	}
 }
 
-// The kinds of settings.
+// kinds are the kinds of settings by the types of their fields.
+var kinds = map[reflect.Type]func(field any) value{
+	reflect.TypeFor[string]():        kind("string", func(s string) (string, error) { return strings.TrimSpace(s), nil }, asItIs),
+	reflect.TypeFor[bool]():          kind("bool", or(strconv.ParseBool, "must be true or false"), strconv.FormatBool),
+	reflect.TypeFor[int]():           kind("int", or(strconv.Atoi, "must be a whole number"), strconv.Itoa),
+	reflect.TypeFor[time.Duration](): kind("duration", parseSpan, shortSpan),
+	reflect.TypeFor[[]string]():      kind("list", func(s string) ([]string, error) { return splitList(s), nil }, joinList),
+	// Arguments are a mapping in a file, and NAME=VALUE as a flag, which may be
+	// repeated. A mapping on one line is accepted everywhere.
+	reflect.TypeFor[Arguments](): kind("arguments", func(s string) (Arguments, error) { return parseArguments(s, "\n") }, asJSON[Arguments]),
+	// Gates are arguments that are true or false, and that commas may separate.
+	reflect.TypeFor[map[string]bool](): kind("gates", parseGates, asJSON[map[string]bool]),
+}
+
+// The kinds of settings that the types of their fields do not determine.
 var (
-	text   = kind("string", func(s string) (string, error) { return strings.TrimSpace(s), nil }, asItIs)
-	yesNo  = kind("bool", or(strconv.ParseBool, "must be true or false"), strconv.FormatBool)
-	number = kind("int", or(strconv.Atoi, "must be a whole number"), strconv.Itoa)
-	span   = kind("duration", parseSpan, shortSpan)
-	list   = kind("list", func(s string) ([]string, error) { return splitList(s), nil }, joinList)
 	// mapping is the configuration of another component, stored as JSON.
 	mapping = kind("mapping", parseMapping, asItIs)
 	// manifest is a name, a URL or the path of a manifest; manifests is a list of these.
 	manifest  = kind("string", func(s string) (string, error) { return settled(strings.TrimSpace(s)) }, asItIs)
 	manifests = kind("list", parseManifests, joinList)
-	// arguments are a mapping in a file, and NAME=VALUE as a flag, which may be
-	// repeated. A mapping on one line is accepted everywhere.
-	arguments = kind("arguments", func(s string) (Arguments, error) { return parseArguments(s, "\n") }, asJSON[Arguments])
-	// gates are arguments that are true or false, and that commas may separate.
-	gates = kind("gates", parseGates, asJSON[map[string]bool])
 )
+
+// places are the indices of the fields of Config by the names of the settings.
+var places = sync.OnceValue(func() map[string][]int {
+	all := map[string][]int{}
+	for _, s := range settings {
+		in := reflect.TypeFor[Config]()
+		for name := range strings.SplitSeq(s.Field, ".") {
+			f, _ := in.FieldByNameFunc(func(field string) bool { return strings.EqualFold(field, name) })
+			all[s.Field], in = append(all[s.Field], f.Index...), f.Type
+		}
+	}
+	return all
+})
+
+// at returns the value of a setting in c.
+func (s Setting) at(c *Config) value {
+	field := reflect.ValueOf(c).Elem().FieldByIndex(places()[s.Field])
+	as := s.as
+	if as == nil {
+		as = kinds[field.Type()]
+	}
+	return as(field.Addr().Interface())
+}
 
 func asItIs(s string) string { return s }
 
