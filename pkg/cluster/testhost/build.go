@@ -44,21 +44,14 @@ func makeImage(ctx context.Context, s *session.Session, name, image string) erro
 }
 
 func importRootfs(ctx context.Context, images docker.Images, ref, path string) error {
-	packed, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer packed.Close()
-	size := int64(0)
-	if info, err := packed.Stat(); err == nil {
-		size = info.Size()
-	}
-	plain, err := zstd.NewReader(io.TeeReader(packed, step.NewCounter(ctx, "import "+ref, size)))
-	if err != nil {
-		return err
-	}
-	defer plain.Close()
-	return images.Import(ctx, ref, plain)
+	return withFile(ctx, "import "+ref, path, func(packed io.Reader, _ os.FileInfo) error {
+		plain, err := zstd.NewReader(packed)
+		if err != nil {
+			return err
+		}
+		defer plain.Close()
+		return images.Import(ctx, ref, plain)
+	})
 }
 
 // build creates the root file system with mmdebstrap and writes it compressed to

@@ -112,7 +112,15 @@ func (r remoteFiles) send(ctx context.Context) error {
 }
 
 func (r remoteFiles) sendFile(ctx context.Context, shared SharedFile) error {
-	file, err := os.Open(shared.From)
+	return withFile(ctx, "send "+shared.From, shared.From, func(content io.Reader, info os.FileInfo) error {
+		sent := docker.SentFile{Name: shared.Name, Size: info.Size(), ModTime: info.ModTime(), Content: content}
+		return r.Session.Cluster().FillVolume(ctx, sharedVolume(r.Session.Name), Image(r.Topology), sent)
+	})
+}
+
+// withFile calls do with the content of a file, and reports what is read as progress of what.
+func withFile(ctx context.Context, what, path string, do func(content io.Reader, info os.FileInfo) error) error {
+	file, err := os.Open(path)
 	if err != nil {
 		return err
 	}
@@ -121,9 +129,7 @@ func (r remoteFiles) sendFile(ctx context.Context, shared SharedFile) error {
 	if err != nil {
 		return err
 	}
-	counted := io.TeeReader(file, step.NewCounter(ctx, "send "+shared.From, info.Size()))
-	sent := docker.SentFile{Name: shared.Name, Size: info.Size(), ModTime: info.ModTime(), Content: counted}
-	return r.Session.Cluster().FillVolume(ctx, sharedVolume(r.Session.Name), Image(r.Topology), sent)
+	return do(io.TeeReader(file, step.NewCounter(ctx, what, info.Size())), info)
 }
 
 // sameFile reports whether a and b are one file, or copies with the same size
@@ -157,15 +163,7 @@ func linkOrCopy(ctx context.Context, from, to string) error {
 }
 
 func copyFile(ctx context.Context, from, to string) error {
-	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	info, err := in.Stat()
-	if err != nil {
-		return err
-	}
-	err = cache.Save(to, io.TeeReader(in, step.NewCounter(ctx, "copy "+from, info.Size())))
-	return errors.Join(err, os.Chtimes(to, info.ModTime(), info.ModTime()))
+	return withFile(ctx, "copy "+from, from, func(content io.Reader, info os.FileInfo) error {
+		return errors.Join(cache.Save(to, content), os.Chtimes(to, info.ModTime(), info.ModTime()))
+	})
 }
