@@ -2,6 +2,7 @@ package testhost
 
 import (
 	"context"
+	_ "embed" // constant-files.sh
 	"fmt"
 	"slices"
 
@@ -16,10 +17,9 @@ import (
 // empty: the kernel creates a directory there at the first mount, and does not remove it. It
 // omits small files, because programs in containers may check the number of hard links. For
 // example, cron rejects a table with two links.
-const constantFiles = `find host/bin kube-bootstrap/bin -type f -print0
-for layer in containerd/*/snapshots/*/fs docker*/overlay2/*/diff; do
-	[ -n "$(ls -A "${layer%/*}/work")" ] || find "$layer" -type f -size +1M -print0
-done`
+//
+//go:embed scripts/constant-files.sh
+var constantFiles string
 
 // notCopied lists the paths that a copy for another host must not contain: the settings and
 // records of kube-bootstrap, except its records of images; IDs; and the random seed.

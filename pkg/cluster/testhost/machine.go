@@ -2,6 +2,7 @@ package testhost
 
 import (
 	"context"
+	_ "embed" // ready.sh and booted.sh
 	"errors"
 	"fmt"
 	"slices"
@@ -135,12 +136,9 @@ func (m Machine) awaitOff(ctx context.Context) error {
 
 // readyScript waits on the host itself. Running one command per check would cost
 // the engine more than the check.
-const readyScript = `i=0
-until curl -sf --max-time 20 --unix-socket /var/run/docker.sock http://docker/_ping >/dev/null; do
-	i=$((i+1)); [ $i -lt "$1" ] || { echo "Docker does not answer on this host" >&2; exit 1; }
-	sleep 0.05
-done
-[ ! -d /run/systemd/system ] || [ "$(systemctl is-system-running --wait)" != stopping ] || exit 143`
+//
+//go:embed scripts/ready.sh
+var readyScript string
 
 func (m Machine) ready(ctx context.Context) error {
 	limit := step.Limit(ctx)
@@ -157,11 +155,9 @@ func (m Machine) ready(ctx context.Context) error {
 }
 
 // bootedScript exits with 143, like a stopped process, on a host that is stopping.
-const bootedScript = `[ ! -d /run/systemd/system ] || case $(systemctl is-system-running) in
-initializing|starting) exit 1;;
-stopping) exit 143;;
-esac
-curl -sf --max-time 5 --unix-socket /var/run/docker.sock http://docker/_ping >/dev/null`
+//
+//go:embed scripts/booted.sh
+var bootedScript string
 
 // boots reports whether a running host is booting or stopping, because a killed
 // run started or stopped it. It returns false if Docker on the host is down for

@@ -2,6 +2,7 @@ package tools
 
 import (
 	"context"
+	_ "embed" // load.sh
 	"errors"
 	"io"
 	"strings"
@@ -16,12 +17,9 @@ import (
 
 // loadScript imports one archive into both image stores of a node: containerd's
 // for pods, and Docker's for other containers.
-const loadScript = `set -e
-f=$(mktemp -p /var/lib)
-trap 'rm -f "$f"' EXIT
-cat >"$f"
-docker load -q -i "$f" >/dev/null
-ctr -n k8s.io images import "$f" >/dev/null`
+//
+//go:embed scripts/load.sh
+var loadScript string
 
 // LoadImage copies images into all running nodes, either from the engine that
 // runs the nodes or from the Docker of one node. The source is read once.
