@@ -2,6 +2,7 @@ package progress
 
 import (
 	"cmp"
+	_ "embed" // timeline.css
 	"encoding/json"
 	"fmt"
 	"html"
@@ -165,14 +166,9 @@ const (
 )
 
 // timelineStyle follows the colours of the reader's system.
-const timelineStyle = `<style>
-svg { font: 13px sans-serif } .page { fill: #fff } text { fill: #222 } .axis { stroke: #ddd }
-.title, .host { font-weight: bold } .seconds { fill: #888; text-anchor: middle }
-.even { fill: #4878a8 } .odd { fill: #6aa66a } .failed { fill: #c04040 } .critical { stroke: #e08a00; stroke-width: 2 }
-g:hover text { font-weight: bold } g:hover rect { opacity: .75 }
-@media (prefers-color-scheme: dark) { .page { fill: #1e1e1e } text { fill: #ddd } .axis { stroke: #444 } }
-</style>
-`
+//
+//go:embed timeline.css
+var timelineStyle string
 
 // scale places times on the picture.
 type scale struct {
@@ -198,7 +194,7 @@ func (t *timeline) svg() string {
 	}
 	lines = append(lines, "", label("", "total "+Took(end.Sub(begin))+"; the outlined steps determine the time of their host"))
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d">`+"\n%s"+`<rect class="page" width="100%%" height="100%%"/>`+"\n",
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d">`+"\n<style>\n%s</style>\n"+`<rect class="page" width="100%%" height="100%%"/>`+"\n",
 		c.left+timelineWidth+100, (len(lines)+1)*lineHeight, timelineStyle)
 	c.axis(&b, end, len(lines)-2)
 	for i, line := range lines {
