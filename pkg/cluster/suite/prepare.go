@@ -2,6 +2,7 @@ package suite
 
 import (
 	"context"
+	_ "embed" // end.sh
 	"fmt"
 	"io"
 	"net"
@@ -145,25 +146,10 @@ func registriesOf(images []e2e.Image) (all []string) {
 // endScript stops tests that still run. After an interrupt they get a minute to
 // remove what they created. Then the script removes the remaining namespaces,
 // found by the label of the suite, and the finalizers in them that only the
-// tests would remove.
-const endScript = `if docker inspect ` + suiteContainer + ` >/dev/null 2>&1; then
-	docker exec ` + suiteContainer + ` /bin/sh -c 'kill -INT -1' >/dev/null 2>&1
-	timeout 60 docker wait ` + suiteContainer + ` >/dev/null 2>&1
-	docker rm -f ` + suiteContainer + ` >/dev/null 2>&1
-fi
-kubectl() { docker exec kubelet kubectl --kubeconfig ` + apiserver.AdminKubeconfig + ` "$@"; }
-left=$(kubectl get namespaces -l e2e-run -o name) || exit
-[ -n "$left" ] || exit 0
-kubectl delete --wait=false $left >/dev/null
-kubectl wait --for=delete --timeout=30s $left >/dev/null 2>&1
-for namespace in $(kubectl get namespaces -l e2e-run -o name); do
-	for kind in $(kubectl api-resources --namespaced --verbs=list,patch -o name); do
-		for object in $(kubectl -n "${namespace#namespace/}" get "$kind" -o name 2>/dev/null); do
-			kubectl -n "${namespace#namespace/}" patch "$object" --type=merge -p '{"metadata":{"finalizers":null}}' >/dev/null 2>&1
-		done
-	done
-done
-kubectl wait --for=delete --timeout=2m $left >/dev/null`
+// tests would remove. Its arguments are the container of the suite and the kubeconfig.
+//
+//go:embed scripts/end.sh
+var endScript string
 
 // leftScript lists what endScript would remove.
 const leftScript = `docker ps -aq --filter name=^/` + suiteContainer + `$
@@ -177,18 +163,18 @@ const removeMirrorScript = `for f in /etc/containerd/certs.d/*/hosts.toml; do
 done`
 
 func (s *run) tidy(name string) step.Step {
-	return undo(name, s.onMaster(), leftScript, endScript)
+	return undo(name, s.onMaster(), leftScript, endScript, suiteContainer, apiserver.AdminKubeconfig)
 }
 
-// undo returns the step that runs the script remove on a node if left prints lines there.
-func undo(name string, node driver.Node, left, remove string) step.Step {
+// undo returns the step that runs the script remove with args on a node if left prints lines there.
+func undo(name string, node driver.Node, left, remove string, args ...string) step.Step {
 	return step.Step{
 		Name: name, Waits: true,
 		Check: func(ctx context.Context) (step.Diff, error) {
 			out, err := node.Output(ctx, driver.Script(left)...)
 			return strings.FieldsFunc(out, func(r rune) bool { return r == '\n' }), err
 		},
-		Apply: func(ctx context.Context) error { return node.Run(ctx, driver.Script(remove)...) },
+		Apply: func(ctx context.Context) error { return node.Run(ctx, driver.Script(remove, args...)...) },
 	}
 }
 
