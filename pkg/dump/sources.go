@@ -1,6 +1,7 @@
 package dump
 
 import (
+	_ "embed" // functions.sh
 	"slices"
 	"strings"
 
@@ -33,15 +34,12 @@ state=` + host.StateDir + `
 runs=` + host.LogDir + `
 label=` + docker.OurLabel + `
 system='` + strings.Join(systemNamespaces, " ") + `'
-has() { command -v "$1" >/dev/null; }
-systemd() { [ -d /run/systemd/system ]; }
-main() { docker -H unix:///run/docker.sock "$@"; }
-bootstrap() { [ ! -d /var/lib/docker-bootstrap ] || docker -H unix:///run/docker-bootstrap.sock "$@"; }
-kubectl() {
-	[ -e /etc/kubernetes/admin.conf ] || return 0
-	KUBECONFIG=/etc/kubernetes/admin.conf "$0" kubectl "$@" --request-timeout 20s
-}
-`
+` + functions
+
+// functions are what the scripts call beside programs.
+//
+//go:embed functions.sh
+var functions string
 
 // sources is all that a dump contains. Files that hold secrets on purpose are not
 // among them: keys, kubeconfigs, the credentials of a registry, replaced files and
