@@ -13,34 +13,15 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// keptFields of the kubelet's configuration are what makes the node a part of
-// this cluster, or safe; each with what to use instead.
-var keptFields = map[string]string{
-	"apiVersion": "leave it out", "kind": "leave it out",
-	"authentication": "it stays as it is", "authorization": "it stays as it is", "readOnlyPort": "it stays closed",
-	"serverTLSBootstrap": "it stays on", "rotateCertificates": "it stays on", "tlsMinVersion": "it stays as it is",
-	"staticPodPath": "it stays as it is", "cgroupDriver": "it follows the container runtime",
-	"containerRuntimeEndpoint": "use criSocket", "clusterDNS": "use dnsServerIP", "clusterDomain": "use dnsDomain",
-	"registerWithTaints": "use nodeTaints, or taints of the node", "port": "it stays 10250",
-}
-
-// keptProxyFields are the fields of kube-proxy's configuration that users cannot set, each with
-// what to use instead.
-var keptProxyFields = map[string]string{
-	"apiVersion": "leave it out", "kind": "leave it out", "featureGates": "use featureGates", "clusterCIDR": "use flannelNetwork",
-	"hostnameOverride": "use hostName", "bindAddress": "it stays as it is", "detectLocal": "it stays as it is", "detectLocalMode": "it stays as it is",
-	"conntrack": "kube-proxy may not write the sysctls of the host", "winkernel": "nodes run Linux", "windowsRunAsService": "nodes run Linux",
-}
-
 // KubeletConfig says what fields of a KubeletConfiguration, as JSON, must be.
 func KubeletConfig(s string) string {
-	return fieldsOf("KubeletConfiguration", s, "{maxPods: 50}", keptFields, &kubeletv1.KubeletConfiguration{})
+	return fieldsOf("KubeletConfiguration", s, "{maxPods: 50}", &kubeletv1.KubeletConfiguration{})
 }
 
 // ProxyConfig says what fields of a KubeProxyConfiguration, as JSON, must be.
 func ProxyConfig(s string) string {
 	var c proxyv1.KubeProxyConfiguration
-	if wrong := fieldsOf("KubeProxyConfiguration", s, "{mode: nftables}", keptProxyFields, &c); wrong != "" {
+	if wrong := fieldsOf("KubeProxyConfiguration", s, "{mode: nftables}", &c); wrong != "" {
 		return wrong
 	}
 	switch {
@@ -54,15 +35,15 @@ func ProxyConfig(s string) string {
 	return ""
 }
 
-// fieldsOf reads fields and says what they must be. Those in kept cannot be set.
-func fieldsOf(kind, s, example string, kept map[string]string, into any) string {
+// fieldsOf reads fields of a kind and says what they must be.
+func fieldsOf(kind, s, example string, into any) string {
 	var given map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(s), &given); err != nil {
 		return "must be fields with values, such as " + example
 	}
 	for name := range given {
-		if remedy, isKept := kept[name]; isKept {
-			return fmt.Sprintf("%s cannot be set here: %s", name, remedy)
+		if reason := kept().Fields[kind].of(name); reason != "" {
+			return fmt.Sprintf("%s cannot be set here: %s", name, reason)
 		}
 	}
 	if err := yaml.UnmarshalStrict([]byte(s), into); err != nil {
