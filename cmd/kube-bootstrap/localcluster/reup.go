@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -108,11 +107,7 @@ func reup(ctx context.Context, con *console.Console, cfg config.Config, o cluste
 
 // whatToReup looks at the cluster if any cluster can have the version of the checkout.
 func whatToReup(ctx context.Context, cfg config.Config, o cluster.Options) (cluster.Made, image.Versions, error) {
-	dir, err := filepath.Abs(cfg.K8sDir)
-	if err == nil {
-		err = image.CheckCheckout(dir, image.Versions{})
-	}
-	if err != nil {
+	if _, err := bundles.Checkout(cfg, image.Versions{}); err != nil {
 		return cluster.Made{}, image.Versions{}, err
 	}
 	made, err := cluster.WhatIsUp(ctx, o.Options)
