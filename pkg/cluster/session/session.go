@@ -158,16 +158,11 @@ var (
 
 // Hold acquires a lock of the cluster, or fails if another run has it. The caller releases it.
 func (s *Session) Hold(ctx context.Context, l Lock) (release func(), err error) {
-	path, err := s.lockFile(l.kind + "-" + s.Name)
-	if err == nil {
-		release, err = host.Lock(ctx, path)
+	if err = os.MkdirAll(s.CacheDir, 0o755); err == nil {
+		release, err = host.Lock(ctx, filepath.Join(s.CacheDir, "."+l.kind+"-"+s.Name+".lock"))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", s.Name, err)
 	}
 	return release, nil
-}
-
-func (s *Session) lockFile(name string) (string, error) {
-	return filepath.Join(s.CacheDir, "."+name+".lock"), os.MkdirAll(s.CacheDir, 0o755)
 }

@@ -43,7 +43,7 @@ func Restore(ctx context.Context, setup testhost.Setup, name string) error {
 // return it before it removes the hosts. `docker system prune -a` removes the images
 // of snapshots, because no container uses them, but not their volumes.
 func whole(ctx context.Context, s *session.Session, c contents) error {
-	images, err := s.Cluster().Images(ctx)
+	has, err := s.Cluster().Images(ctx)
 	if err != nil {
 		return err
 	}
@@ -51,14 +51,10 @@ func whole(ctx context.Context, s *session.Session, c contents) error {
 	if err != nil {
 		return err
 	}
-	has := map[string]bool{}
 	for _, v := range volumes {
-		has[v.Name] = true
+		has = append(has, v.Name)
 	}
-	for _, ref := range images {
-		has[ref] = true
-	}
-	lost := slices.DeleteFunc(c.parts(), func(part string) bool { return has[part] })
+	lost := slices.DeleteFunc(c.parts(), func(part string) bool { return slices.Contains(has, part) })
 	if len(lost) == 0 {
 		return nil
 	}
