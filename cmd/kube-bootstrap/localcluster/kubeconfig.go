@@ -13,6 +13,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/command"
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/console"
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/exit"
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/output"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/apiserver"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/kubeconfig"
@@ -39,11 +40,7 @@ becomes the current context; "cluster clean" removes it.`,
 			return mergeKubeconfig(c.Context(), con, *o, "")
 		}
 		data, err := apiserver.Kubeconfig(c.Context(), o.Options)
-		if err != nil {
-			return exit.Firm(err)
-		}
-		_, err = con.Out.Write(data)
-		return err
+		return output.Write(con.Out, data, exit.Firm(err))
 	}
 	return c
 }

@@ -93,14 +93,19 @@ func (f Format) printJSON(out io.Writer, text json.RawMessage) error {
 	}
 	if f == "yaml" {
 		text, err := yaml.JSONToYAML(text)
-		if err == nil {
-			_, err = out.Write(text)
-		}
-		return err
+		return Write(out, text, err)
 	}
 	encoder := json.NewEncoder(out)
 	encoder.SetIndent("", "  ")
 	return encoder.Encode(text)
+}
+
+// Write writes data, unless it could not be made because of err.
+func Write(out io.Writer, data []byte, err error) error {
+	if err == nil {
+		_, err = out.Write(data)
+	}
+	return err
 }
 
 // Row writes one row of a table.

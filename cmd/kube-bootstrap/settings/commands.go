@@ -33,8 +33,7 @@ func configInit(out io.Writer) *cobra.Command {
 			// Editors find the schema of a file by this line.
 			text = append(fmt.Appendf(nil, "# yaml-language-server: $schema=%s\n", *schema), text...)
 		}
-		_, err := out.Write(text)
-		return err
+		return output.Write(out, text, nil)
 	}
 	return c
 }
@@ -56,10 +55,7 @@ func configView(out io.Writer, env func(string) string) *cobra.Command {
 		}
 		if *format == "yaml" {
 			text, err := file.View(cfg, origins)
-			if err == nil {
-				_, err = out.Write(text)
-			}
-			return err
+			return output.Write(out, text, err)
 		}
 		values := file.Values(cfg, config.Every, origins)
 		return format.Print(out, "Setting", values, func(w io.Writer) {
@@ -150,10 +146,7 @@ by it that begins with the line which "config init --schema" prints.`,
   kube-bootstrap config init --schema kube-bootstrap.schema.json > cluster.yaml`,
 		RunE: func(*cobra.Command, []string) error {
 			data, err := reference.Schema()
-			if err == nil {
-				_, err = out.Write(data)
-			}
-			return err
+			return output.Write(out, data, err)
 		},
 	}
 }
@@ -168,11 +161,7 @@ with its line.`,
 		Example: "  kube-bootstrap config migrate ~/.kubeadm-local-cluster/config.yaml > cluster.yaml",
 		RunE: func(_ *cobra.Command, args []string) error {
 			data, err := file.Migrate(args[0])
-			if err != nil {
-				return exit.Usage(err)
-			}
-			_, err = out.Write(data)
-			return err
+			return output.Write(out, data, exit.Usage(err))
 		},
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/command"
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/console"
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/exit"
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/output"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
@@ -173,14 +174,10 @@ kubeconfig contains the private key; --file writes it with mode 0600.`,
 			return err
 		}
 		data, err := parts.UserKubeconfig(u)
-		switch {
-		case err != nil:
-			return err
-		case *file != "":
+		if err == nil && *file != "" {
 			return host.WriteFile(*file, data, 0o600)
 		}
-		_, err = out.Write(data)
-		return err
+		return output.Write(out, data, err)
 	}
 	return c
 }
