@@ -32,6 +32,22 @@ var (
 	serviceNetwork = sized(12, 27, "is too large: the API server takes at most a /12", "is too small: use at least a /27")
 )
 
+// The checks of ports.
+var (
+	port       = between(1, 65535, "must be a port, 1 to 65535")
+	portOrNone = between(0, 65535, "must be a port, 1 to 65535, or 0 for no registry")
+)
+
+// between returns the check of a whole number with limits.
+func between(least, most int, must string) func(string) string {
+	return func(s string) string {
+		if n, err := strconv.Atoi(s); err != nil || n < least || n > most {
+			return must
+		}
+		return ""
+	}
+}
+
 // like returns the check that a text has the form of a regular expression.
 func like(form, must string) func(string) string {
 	pattern := regexp.MustCompile(form)
@@ -118,13 +134,6 @@ func certificateNames(s string) string {
 		if err != nil && domainName(strings.TrimPrefix(name, "*.")) != "" {
 			return "must be DNS names, such as k8s.example.com or *.example.com, and IP addresses; " + strconv.Quote(name) + " is neither"
 		}
-	}
-	return ""
-}
-
-func port(s string) string {
-	if n, err := strconv.Atoi(s); err != nil || n < 1 || n > 65535 {
-		return "must be a port, 1 to 65535"
 	}
 	return ""
 }

@@ -126,15 +126,6 @@ func each[T any](parse func(string) (T, error)) func(string) string {
 	}
 }
 
-func atLeast(least int) func(string) string {
-	return func(s string) string {
-		if n, err := strconv.Atoi(s); err != nil || n < least {
-			return fmt.Sprintf("must be a whole number, %d or more", least)
-		}
-		return ""
-	}
-}
-
 // A kubelet may set labels of its own node in these domains that Kubernetes
 // reserves, and these labels. The kubelet and the API server reject all others.
 var (

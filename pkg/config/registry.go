@@ -13,37 +13,18 @@ import (
 // registrySettings are the block "registry" of a file. A host that uses a
 // registry saves these settings in a separate file, with the contents of the files
 // that they name.
-var registrySettings = sharing(Setting{Group: GroupRegistry, Verbs: loads | Push, Once: true, Change: Freely}, []Setting{{
-	Field: "registry.address", Flag: "registry", Env: "REG_PREFIX",
-	Help: "private registry that images are taken from: registry[:port][/prefix]", shown: mirror.Shown, check: registry,
-}, {
-	Field: "registry.username", Flag: "registry-username",
-	Help: "user of the private registry (empty: as Docker's configuration says)",
-}, {
-	Field: "registry.password", Flag: "registry-password", Secret: true, NoFlag: true,
-	Help: "password of that user",
-}, {
-	Field: "registry.passwordFile", Flag: "registry-password-file", Holds: "registry.password",
-	Help: "file that holds the password of that user, - for standard input",
-}, {
-	Field: "registry.token", Flag: "registry-token", Secret: true, NoFlag: true,
-	Help: "bearer token for the private registry, instead of user and password",
-}, {
-	Field: "registry.tokenFile", Flag: "registry-token-file", Holds: "registry.token",
-	Help: "file that holds the bearer token, - for standard input",
-}, {
-	Field: "registry.ca", Flag: "registry-ca",
-	Help: "file with the certificate authority of the private registry (empty: the system's)",
-}, {
-	Field: "registry.cert", Flag: "registry-cert",
-	Help: "file with the client certificate to show to the private registry",
-}, {
-	Field: "registry.key", Flag: "registry-key",
-	Help: "file with the key of the client certificate",
-}, {
-	Field: "registry.insecure", Flag: "insecure", Default: "false",
-	Help: "trust the private registry with any certificate, or with plain HTTP",
-}})
+var registrySettings = sharing(Setting{Group: GroupRegistry, Verbs: loads | Push, Once: true, Change: Freely}, []Setting{
+	{Field: "registry.address", Flag: "registry", Env: "REG_PREFIX", Help: "private registry that images are taken from: registry[:port][/prefix]", shown: mirror.Shown, check: registry},
+	{Field: "registry.username", Flag: "registry-username", Help: "user of the private registry (empty: as Docker's configuration says)"},
+	{Field: "registry.password", Flag: "registry-password", Secret: true, NoFlag: true, Help: "password of that user"},
+	{Field: "registry.passwordFile", Flag: "registry-password-file", Holds: "registry.password", Help: "file that holds the password of that user, - for standard input"},
+	{Field: "registry.token", Flag: "registry-token", Secret: true, NoFlag: true, Help: "bearer token for the private registry, instead of user and password"},
+	{Field: "registry.tokenFile", Flag: "registry-token-file", Holds: "registry.token", Help: "file that holds the bearer token, - for standard input"},
+	{Field: "registry.ca", Flag: "registry-ca", Help: "file with the certificate authority of the private registry (empty: the system's)"},
+	{Field: "registry.cert", Flag: "registry-cert", Help: "file with the client certificate to show to the private registry"},
+	{Field: "registry.key", Flag: "registry-key", Help: "file with the key of the client certificate"},
+	{Field: "registry.insecure", Flag: "insecure", Default: "false", Help: "trust the private registry with any certificate, or with plain HTTP"},
+})
 
 func registry(s string) string {
 	if _, err := reference.ParseNormalizedNamed(s + "/image"); err != nil {
@@ -98,10 +79,3 @@ var mirrorSettings = []Setting{{
 	Field: "localRegistryCache", Flag: "local-registry-cache", Group: GroupContainers, Default: "10Gi", Verbs: ClusterUp, Change: Freely,
 	Help: "disk space for the images of other registries that the registry of this cluster keeps; it removes the least recently used first", check: amount,
 }}
-
-func portOrNone(s string) string {
-	if s != "0" && port(s) != "" {
-		return "must be a port, 1 to 65535, or 0 for no registry"
-	}
-	return ""
-}

@@ -1,31 +1,24 @@
 package config
 
-import "github.com/kube-bootstrap/kube-bootstrap/pkg/config/components"
+import (
+	"math"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/components"
+)
 
 // HostImages are what the nodes of a cluster of containers can be made of.
 var HostImages = []string{"docker-28.5", "docker-26.1", "sysv", "openrc"}
 
 // nodeSettings are what one node differs in from the others: a host verb's
 // flags, and the fields of one entry of nodes.
-var nodeSettings = sharing(Setting{Group: GroupHost, Verbs: both | OneNode, Change: Freely}, []Setting{{
-	Field: "nodeLabels", Flag: "node-label",
-	Help: "labels of this node: KEY=VALUE, comma separated", check: nodeLabels,
-}, {
-	Field: "nodeTaints", Flag: "node-taint",
-	Help: "taints of this node: KEY=VALUE:EFFECT, comma separated", check: nodeTaints,
-}, {
-	Field: "nodeCPUs", Flag: "node-cpus",
-	Help: "processors that pods on this node may use, such as 1.5 (empty: all)", check: cpus,
-}, {
-	Field: "nodeMemory", Flag: "node-memory",
-	Help: "memory that pods on this node may use, such as 2Gi (empty: all)", check: amount,
-}, {
-	Field: "nodeDisk", Flag: "node-disk",
-	Help: "disk that pods on this node may use for what they do not keep, such as 10Gi (empty: all)", check: amount,
-}, {
-	Field: "kubeletConfig", Flag: "kubelet-config",
-	Help: "further fields of the kubelet's configuration, as JSON or YAML: {maxPods: 50}", as: mapping, check: components.KubeletConfig,
-}})
+var nodeSettings = sharing(Setting{Group: GroupHost, Verbs: both | OneNode, Change: Freely}, []Setting{
+	{Field: "nodeLabels", Flag: "node-label", Help: "labels of this node: KEY=VALUE, comma separated", check: nodeLabels},
+	{Field: "nodeTaints", Flag: "node-taint", Help: "taints of this node: KEY=VALUE:EFFECT, comma separated", check: nodeTaints},
+	{Field: "nodeCPUs", Flag: "node-cpus", Help: "processors that pods on this node may use, such as 1.5 (empty: all)", check: cpus},
+	{Field: "nodeMemory", Flag: "node-memory", Help: "memory that pods on this node may use, such as 2Gi (empty: all)", check: amount},
+	{Field: "nodeDisk", Flag: "node-disk", Help: "disk that pods on this node may use for what they do not keep, such as 10Gi (empty: all)", check: amount},
+	{Field: "kubeletConfig", Flag: "kubelet-config", Help: "further fields of the kubelet's configuration, as JSON or YAML: {maxPods: 50}", as: mapping, check: components.KubeletConfig},
+})
 
 // containerSettings are the settings of a cluster whose nodes are containers.
 var containerSettings = []Setting{{
@@ -33,10 +26,10 @@ var containerSettings = []Setting{{
 	Help: "name of the cluster; its nodes are called NAME-master-1, NAME-worker-1 and so on", check: clusterName,
 }, {
 	Field: "masters", Flag: "masters", Group: GroupContainers, Default: "1", Verbs: ClusterUp, Change: Freely,
-	Help: "control-plane nodes", check: atLeast(1),
+	Help: "control-plane nodes", check: between(1, math.MaxInt, "must be a whole number, 1 or more"),
 }, {
 	Field: "workers", Flag: "workers", Group: GroupContainers, Also: []string{"num-nodes"}, Default: "1", Verbs: ClusterUp, Change: Freely,
-	Help: "workers; with 0 the control plane takes pods", check: atLeast(0),
+	Help: "workers; with 0 the control plane takes pods", check: between(0, math.MaxInt, "must be a whole number, 0 or more"),
 }, {
 	Field: "dindSubnet", Flag: "dind-subnet", Group: GroupContainers, Default: "10.192.0.0/16", Verbs: ClusterUp, Change: Never,
 	Help: "network of the nodes", check: dindSubnet,
