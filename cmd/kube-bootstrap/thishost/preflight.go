@@ -119,7 +119,10 @@ func (c checked) print(w io.Writer) {
 		output.Row(w, "ok", c.Check)
 	}
 	for _, one := range c.Problems {
-		text := (&step.Problem{Name: one.Name, Text: one.Text, Remedy: one.Remedy}).Error()
+		text := one.Text
+		if one.Name != "" { // an error of the check itself has no name
+			text = (&step.Problem{Name: one.Name, Text: one.Text, Remedy: one.Remedy}).Error()
+		}
 		output.Row(w, "PROBLEM", fmt.Sprintf("%s: %s", c.Check, text))
 	}
 }
