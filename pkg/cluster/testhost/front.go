@@ -8,6 +8,7 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -162,11 +164,6 @@ func (p programImage) use(ctx context.Context, s *session.Session, run func() er
 		return err
 	}
 	images, err := s.Cluster().Images(ctx)
-	errs := []error{err}
-	for _, image := range images {
-		if strings.HasPrefix(image, p.all) && image != p.name {
-			errs = append(errs, s.Engine.Images().Remove(ctx, image))
-		}
-	}
-	return errors.Join(errs...)
+	earlier := slices.DeleteFunc(images, func(image string) bool { return !strings.HasPrefix(image, p.all) || image == p.name })
+	return errors.Join(err, host.Each(earlier, func(image string) error { return s.Engine.Images().Remove(ctx, image) }))
 }

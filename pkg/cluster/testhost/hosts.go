@@ -16,6 +16,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -174,11 +175,8 @@ func BesideHosts(cluster string) []string {
 // removeVolumes removes volumes that a killed run left without their host.
 func removeVolumes(ctx context.Context, s *session.Session, keep func(docker.Volume) bool) error {
 	volumes, err := s.Cluster().Volumes(ctx)
-	errs := []error{err}
-	for _, v := range volumes {
-		if !v.IsNote() && v.Name != sharedVolume(s.Name) && v.Name != RegistryName(s.Name) && !keep(v) {
-			errs = append(errs, s.Cluster().RemoveVolume(ctx, v.Name))
-		}
-	}
-	return errors.Join(errs...)
+	left := slices.DeleteFunc(volumes, func(v docker.Volume) bool {
+		return v.IsNote() || v.Name == sharedVolume(s.Name) || v.Name == RegistryName(s.Name) || keep(v)
+	})
+	return errors.Join(err, host.Each(left, func(v docker.Volume) error { return s.Cluster().RemoveVolume(ctx, v.Name) }))
 }

@@ -38,14 +38,8 @@ func (r Request) Validate(cluster string) []error {
 }
 
 func (r Request) badNames() (errs []error) {
-	all := slices.Clone(r.Hosts)
-	for _, n := range r.Nodes {
-		if n.Name != "" {
-			all = append(all, n.Name)
-		}
-	}
-	for _, name := range all {
-		if err := BadName(name); err != nil {
+	for _, s := range r.Specs() {
+		if err := BadName(s.Name); err != nil {
 			errs = append(errs, err)
 		}
 	}
