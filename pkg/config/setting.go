@@ -2,8 +2,10 @@ package config
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // Verb is a set of commands that take a setting as a flag.
@@ -112,8 +114,14 @@ func (s Setting) Kind() string { return s.at(&Config{}).kind }
 // Get returns the value of a setting as text.
 func (s Setting) Get(c Config) string { return s.at(&c).get() }
 
-// Set changes the value of a setting. The error says what the text must be.
-func (s Setting) Set(c *Config, raw string) error { return s.at(c).set(raw) }
+// Set changes the value of a setting. The error says what the text must be. YAML, in which
+// settings are kept and handed to other hosts, has no bytes that are not UTF-8.
+func (s Setting) Set(c *Config, raw string) error {
+	if !s.Secret && !utf8.ValidString(raw) {
+		return errors.New("must be text in UTF-8")
+	}
+	return s.at(c).set(raw)
+}
 
 // Must returns what the value must be if raw is invalid, and "" if raw is valid.
 func (s Setting) Must(raw string) string {

@@ -122,3 +122,18 @@ func TestTheVariableThatWasSetIsNamed(t *testing.T) {
 		t.Errorf("%v, %v", from, err)
 	}
 }
+
+// TestEverySettingCanBeKept: what a flag or a variable has taken must not fail when it is saved.
+func TestEverySettingCanBeKept(t *testing.T) {
+	cfg, _, err := Load("", hostEnv(config.EnvName("oidc-client-id"), "a\xff"), nil)
+	if err == nil || !strings.Contains(err.Error(), "must be text in UTF-8") {
+		t.Errorf("a text that YAML does not have is taken: %v", err)
+	}
+	file.Shared(cfg)
+	if cfg, _, err = Load("", hostEnv(config.EnvName("registry-password"), "a\xff"), nil); err != nil || cfg.Registry.Password != "a\xff" {
+		t.Errorf("a password is not taken: %v", err)
+	}
+	if _, err := file.Marshal(cfg); err != nil {
+		t.Error(err)
+	}
+}
