@@ -69,7 +69,7 @@ configuration file.`,
 		}
 		o.Retain = *retain
 		var made string
-		return change(con, func(emit func(session.Event)) (err error) {
+		return change(con, runAgain, func(emit func(session.Event)) (err error) {
 			made, err = cluster.AddNode(step.WithLimit(c.Context(), *limit), *o, spec, emit)
 			return err
 		}, func() string { return "node " + made + " is Ready" })
@@ -93,13 +93,8 @@ func addLimit(c *cobra.Command) *time.Duration {
 	return c.Flags().Duration("timeout", step.DefaultLimit, "how long to wait for the node, or for its pods to move away")
 }
 
-// change draws a change of nodes, and prints its result at the end.
-func change(con *console.Console, do func(emit func(session.Event)) error, done func() string) error {
-	return changeOr(con, runAgain, do, done)
-}
-
-// changeOr is change with an advice after an error.
-func changeOr(con *console.Console, advice func(error) string, do func(emit func(session.Event)) error, done func() string) error {
+// change draws a change of nodes, and prints its result at the end, or an advice after an error.
+func change(con *console.Console, advice func(error) string, do func(emit func(session.Event)) error, done func() string) error {
 	runner, err := con.Begin()
 	if err != nil {
 		return err
@@ -139,7 +134,7 @@ func oneNodeVerb(con *console.Console, c *cobra.Command, v nodeVerb) *cobra.Comm
 		}); err != nil {
 			return err
 		}
-		return change(con, func(emit func(session.Event)) error {
+		return change(con, runAgain, func(emit func(session.Event)) error {
 			return v.do(step.WithLimit(c.Context(), *limit), *o, name, *forced, drain, emit)
 		}, func() string { return "node " + name + " is " + v.done })
 	}
