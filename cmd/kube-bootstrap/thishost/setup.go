@@ -24,7 +24,7 @@ import (
 )
 
 func masterCommand(con *console.Console) *cobra.Command {
-	c := &cobra.Command{
+	return addHostVerb(con, &cobra.Command{
 		Use:   "master",
 		Short: "Make this host the control plane of a cluster, or a further one with --join",
 		Long: `Make this host the control plane of a cluster: a second Docker for etcd and
@@ -37,15 +37,14 @@ rest unchanged.`,
   kube-bootstrap master --bundle kube-amd64.tar.zst    # without a network
   kube-bootstrap master --dry-run                      # every change, none made
   kube-bootstrap master --join --master-ip 192.168.1.10 --token-file token --ca-cert-hash sha256:...`,
-	}
-	return addHostVerb(con, c, hostVerb{
+	}, hostVerb{
 		role: config.RoleMaster, verb: config.Master, plan: plan.Master,
 		next: "`kube-bootstrap kubectl get nodes` lists its nodes; `kube-bootstrap token create` prints what to run on the next host",
 	})
 }
 
 func workerCommand(con *console.Console) *cobra.Command {
-	c := &cobra.Command{
+	return addHostVerb(con, &cobra.Command{
 		Use:   "worker",
 		Short: "Make this host a worker of a cluster",
 		Long: `Make this host a worker of the cluster whose control plane is at --master-ip.
@@ -53,8 +52,7 @@ func workerCommand(con *console.Console) *cobra.Command {
 repairs missing or changed parts and leaves the rest unchanged.`,
 		Example: `  kube-bootstrap worker --master-ip 192.168.1.10 --token-file token --ca-cert-hash sha256:...
   MASTER_IP=192.168.1.10 TOKEN=... kube-bootstrap worker --ca-cert-hash sha256:...`,
-	}
-	return addHostVerb(con, c, hostVerb{
+	}, hostVerb{
 		role: config.RoleWorker, verb: config.Worker, plan: plan.Worker,
 		next: "`kube-bootstrap status` shows what runs here; `kube-bootstrap turndown` restores the host",
 	})
