@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,7 +60,9 @@ func (c change) newcomer(ctx context.Context, spec topology.Spec) (topology.Node
 	if begun, ok := c.state.Node(c.session.Name + "-" + spec.Name); ok && !complete(ctx, c.session, begun) {
 		joined = slices.DeleteFunc(joined, func(name string) bool { return name == begun.Name })
 	}
-	spec.Name = nextName(c.session.Name, spec, joined)
+	spec.Name = cmp.Or(spec.Name, topology.FreeName(spec.Role, func(name string) bool {
+		return slices.Contains(joined, c.session.Name+"-"+name)
+	}))
 	nodes := c.with(topology.Node{Spec: spec})
 	n := nodes.Node(spec.HostName(c.session.Name))
 	if err := canJoin(nodes, n, joined); err != nil || c.state.Has(n.Name) {
@@ -97,17 +100,6 @@ func complete(ctx context.Context, s *session.Session, n topology.NodeState) boo
 	}
 	report, err := remote.Status(ctx, s, n).Read()
 	return err == nil && report.UpToDate
-}
-
-// nextName returns the name of a node, by default its role with the next free number.
-func nextName(cluster string, s topology.Spec, joined []string) string {
-	for n := 1; s.Name == ""; n++ {
-		name := fmt.Sprintf("%s-%d", s.Role, n)
-		if !slices.Contains(joined, cluster+"-"+name) {
-			s.Name = name
-		}
-	}
-	return s.Name
 }
 
 // canJoin returns the problems of a node that is to join; t contains the node.

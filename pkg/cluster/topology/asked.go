@@ -51,13 +51,18 @@ func resize(nodes []Spec, role Role, count int) ([]Spec, int) {
 		}
 		return s.Role == role && has > count
 	})
-	missing := count - has
-	for n := 1; missing > 0; n++ {
-		name := fmt.Sprintf("%s-%d", role, n)
-		if !slices.ContainsFunc(nodes, func(s Spec) bool { return s.Name == name }) {
-			nodes = append(nodes, Spec{Name: name, Role: role})
-			missing--
-		}
+	for range count - has {
+		taken := func(name string) bool { return slices.ContainsFunc(nodes, func(s Spec) bool { return s.Name == name }) }
+		nodes = append(nodes, Spec{Name: FreeName(role, taken), Role: role})
 	}
 	return nodes, has
+}
+
+// FreeName returns the default name of a node: its role with the first number that is free.
+func FreeName(role Role, taken func(name string) bool) string {
+	for n := 1; ; n++ {
+		if name := fmt.Sprintf("%s-%d", role, n); !taken(name) {
+			return name
+		}
+	}
 }
