@@ -47,14 +47,12 @@ func fromFlags(cfg *config.Config, s config.Setting, flags *pflag.FlagSet, origi
 	if flags == nil {
 		return nil
 	}
-	f := flags.Lookup(s.Flag)
-	if f == nil || !f.Changed {
-		return nil
+	if f := flags.Lookup(s.Flag); f != nil && f.Changed {
+		if given, ours := f.Value.(*flagValue); ours {
+			return take(cfg, s, given.typed, config.Origin{Source: config.FromFlag, Where: "--" + s.Flag}, origins)
+		}
 	}
-	if _, ours := f.Value.(*flagValue); !ours {
-		return nil
-	}
-	return take(cfg, s, f.Value.String(), config.Origin{Source: config.FromFlag, Where: "--" + s.Flag}, origins)
+	return nil
 }
 
 func take(cfg *config.Config, s config.Setting, raw string, from config.Origin, origins config.Origins) error {
