@@ -121,19 +121,18 @@ func explainFields(w io.Writer, all []reference.Explanation) {
 		}
 		return
 	}
-	for _, e := range all {
-		rows := [][2]string{
-			{"field", e.Field}, {"meaning", e.Meaning}, {"type", e.Type}, {"default", e.Default}, {"values", strings.Join(e.Values, ", ")},
-			{"flag", e.Flag}, {"environment", strings.Join(e.Variables, ", ")}, {"may change", e.MayChange},
-		}
-		if e.Shared {
-			rows = append(rows, [2]string{"shared", "the same on all hosts of a cluster; a host that joins gets it"})
-		}
-		if e.Secret {
-			rows = append(rows, [2]string{"secret", "never printed or saved"})
-		}
-		output.Fields(w, rows)
+	e := all[0]
+	rows := [][2]string{
+		{"field", e.Field}, {"meaning", e.Meaning}, {"type", e.Type}, {"default", e.Default}, {"values", strings.Join(e.Values, ", ")},
+		{"flag", e.Flag}, {"environment", strings.Join(e.Variables, ", ")}, {"may change", e.MayChange},
 	}
+	if e.Shared {
+		rows = append(rows, [2]string{"shared", "the same on all hosts of a cluster; a host that joins gets it"})
+	}
+	if e.Secret {
+		rows = append(rows, [2]string{"secret", "never printed or saved"})
+	}
+	output.Fields(w, rows)
 }
 
 func configSchema(out io.Writer) *cobra.Command {
