@@ -78,12 +78,8 @@ func nodesOf(cfg config.Config) topology.Request {
 }
 
 func nodeSpec(n config.Node) topology.Spec {
-	role := topology.Worker
-	if n.Role == config.RoleMaster {
-		role = topology.Master
-	}
 	return topology.Spec{
-		Name: n.Name, Role: role, HostImage: n.HostImage, Args: n.Args(), Ports: n.Own.NodePorts, Mounts: n.Own.NodeMounts,
+		Name: n.Name, Role: topology.Role(n.Role), HostImage: n.HostImage, Args: n.Args(), Ports: n.Own.NodePorts, Mounts: n.Own.NodeMounts,
 		NanoCPUs: quantity(n.Own.NodeCPUs).ScaledValue(resource.Nano), Memory: quantity(n.Own.NodeMemory).Value(), Disk: quantity(n.Own.NodeDisk).Value(),
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 )
 
@@ -15,8 +16,8 @@ type Role string
 
 // The roles.
 const (
-	Master Role = "master"
-	Worker Role = "worker"
+	Master Role = config.RoleMaster
+	Worker Role = config.RoleWorker
 	Bare   Role = "bare" // does not run kube-bootstrap
 )
 
