@@ -163,9 +163,7 @@ func checkRequest(ctx context.Context, con *console.Console, cfg config.Config, 
 	if err != nil {
 		return upRequest{}, exit.Firm(err)
 	}
-	if there == nil {
-		there = &session.Record{}
-	}
+	there = cmp.Or(there, &session.Record{})
 	cfg, other := cfg.WithMade(there.Settings, origins)
 	cfg = withBalancedAddresses(cfg, origins)
 	if errs := cfg.Validate(""); len(errs) > 0 {
