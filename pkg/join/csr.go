@@ -32,11 +32,9 @@ func (s signer) selector() metav1.ListOptions {
 func WatchRequests(api kube.Connect, name string) kube.Watch { return signer{api, name}.watch }
 
 func (s signer) watch(ctx context.Context) (watch.Interface, error) {
-	client, err := s.api.Client()
-	if err != nil {
-		return nil, err
-	}
-	return client.CertificatesV1().CertificateSigningRequests().Watch(ctx, s.selector())
+	return kube.Ask(s.api, func(client kubernetes.Interface) (watch.Interface, error) {
+		return client.CertificatesV1().CertificateSigningRequests().Watch(ctx, s.selector())
+	})
 }
 
 func (s signer) list(ctx context.Context) ([]certificatesv1.CertificateSigningRequest, kubernetes.Interface, error) {

@@ -263,9 +263,5 @@ func (a Approver) own(ctx context.Context, node string, csr *certificatesv1.Cert
 	if !pending(csr) {
 		return nil // approved by a run that was cut short
 	}
-	client, err := a.API.Client()
-	if err != nil {
-		return err
-	}
-	return a.approve(ctx, client, csr)
+	return a.API.Do(func(client kubernetes.Interface) error { return a.approve(ctx, client, csr) })
 }

@@ -121,10 +121,6 @@ func (j *Joining) Spend(api kube.Connect) step.Step {
 		}
 		return err == nil && !tokenIn(secret).Reusable, nil
 	}, func(ctx context.Context) error {
-		client, err := api.Client()
-		if err != nil {
-			return err
-		}
-		return DeleteToken(ctx, client, id)
+		return api.Do(func(client kubernetes.Interface) error { return DeleteToken(ctx, client, id) })
 	})
 }

@@ -99,3 +99,21 @@ func (c Connect) Client() (kubernetes.Interface, error) {
 	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 	return kubernetes.NewForConfig(config)
 }
+
+// Do calls do with a client.
+func (c Connect) Do(do func(kubernetes.Interface) error) error {
+	client, err := c.Client()
+	if err != nil {
+		return err
+	}
+	return do(client)
+}
+
+// Ask is Do for a request with an answer.
+func Ask[T any](api Connect, ask func(kubernetes.Interface) (T, error)) (answer T, err error) {
+	err = api.Do(func(client kubernetes.Interface) error {
+		answer, err = ask(client)
+		return err
+	})
+	return answer, err
+}

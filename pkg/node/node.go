@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -73,15 +74,13 @@ func (n Node) Forget() step.Step {
 
 // Remove deletes the node. A missing node is not an error.
 func (n Node) Remove(ctx context.Context) error {
-	client, err := n.API.Client()
-	if err != nil {
-		return err
-	}
-	err = client.CoreV1().Nodes().Delete(ctx, n.Name, metav1.DeleteOptions{})
-	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("remove node %s: %w", n.Name, err)
-	}
-	return nil
+	return n.API.Do(func(client kubernetes.Interface) error {
+		err := client.CoreV1().Nodes().Delete(ctx, n.Name, metav1.DeleteOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("remove node %s: %w", n.Name, err)
+		}
+		return nil
+	})
 }
 
 func (n Node) nowReady(ctx context.Context) error {
@@ -99,23 +98,19 @@ func (n Node) nowReady(ctx context.Context) error {
 func (n Node) get(ctx context.Context) (*corev1.Node, error) {
 	ctx, cancel := step.Limited(ctx)
 	defer cancel()
-	client, err := n.API.Client()
-	if err != nil {
-		return nil, err
-	}
-	return client.CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{})
+	return kube.Ask(n.API, func(client kubernetes.Interface) (*corev1.Node, error) {
+		return client.CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{})
+	})
 }
 
 func (n Node) patch(ctx context.Context, patch string) error {
 	ctx, cancel := step.Limited(ctx)
 	defer cancel()
-	client, err := n.API.Client()
-	if err != nil {
+	return n.API.Do(func(client kubernetes.Interface) error {
+		options := metav1.PatchOptions{FieldManager: kube.FieldManager}
+		_, err := client.CoreV1().Nodes().Patch(ctx, n.Name, types.StrategicMergePatchType, []byte(patch), options)
 		return err
-	}
-	options := metav1.PatchOptions{FieldManager: kube.FieldManager}
-	_, err = client.CoreV1().Nodes().Patch(ctx, n.Name, types.StrategicMergePatchType, []byte(patch), options)
-	return err
+	})
 }
 
 // watch asks by the name of the node, because a kubelet may only watch its own.
@@ -129,11 +124,9 @@ func Watch(api kube.Connect) kube.Watch {
 }
 
 func open(ctx context.Context, api kube.Connect, which metav1.ListOptions) (watch.Interface, error) {
-	client, err := api.Client()
-	if err != nil {
-		return nil, err
-	}
-	return client.CoreV1().Nodes().Watch(ctx, which)
+	return kube.Ask(api, func(client kubernetes.Interface) (watch.Interface, error) {
+		return client.CoreV1().Nodes().Watch(ctx, which)
+	})
 }
 
 // ready also requires that pods can be placed on the node, see placeable.

@@ -77,19 +77,14 @@ func (r rotating) oldSecrets(ctx context.Context, now rotation.Rotation) (keys [
 func (r rotating) writeAgain(ctx context.Context, key string) error {
 	namespace, name, _ := strings.Cut(key, "/")
 	return step.Until(ctx, func(ctx context.Context) error {
-		client, err := r.store.API.Client()
-		if err != nil {
-			return err
-		}
-		secrets := client.CoreV1().Secrets(namespace)
-		secret, err := secrets.Get(ctx, name, metav1.GetOptions{})
-		if err == nil {
-			_, err = secrets.Update(ctx, secret, metav1.UpdateOptions{FieldManager: kube.FieldManager})
-		}
-		if apierrors.IsNotFound(err) {
-			return nil
-		}
-		return err
+		return r.store.API.Do(func(client kubernetes.Interface) error {
+			secrets := client.CoreV1().Secrets(namespace)
+			secret, err := secrets.Get(ctx, name, metav1.GetOptions{})
+			if err == nil {
+				_, err = secrets.Update(ctx, secret, metav1.UpdateOptions{FieldManager: kube.FieldManager})
+			}
+			return kube.IgnoreNotFound(err)
+		})
 	}, nil)
 }
 

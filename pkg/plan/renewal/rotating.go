@@ -8,9 +8,11 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/node"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
@@ -90,17 +92,9 @@ func (r rotating) begin() step.Step {
 func (r rotating) withdraw() step.Step {
 	const name = "withdraw the keys for joining control planes"
 	return step.When(name, name, func(ctx context.Context) (bool, error) {
-		client, err := r.store.API.Client()
-		if err != nil {
-			return false, err
-		}
-		return join.Shared(ctx, client)
+		return kube.Ask(r.store.API, func(client kubernetes.Interface) (bool, error) { return join.Shared(ctx, client) })
 	}, func(ctx context.Context) error {
-		client, err := r.store.API.Client()
-		if err != nil {
-			return err
-		}
-		return join.Unshare(ctx, client)
+		return r.store.API.Do(func(client kubernetes.Interface) error { return join.Unshare(ctx, client) })
 	})
 }
 
