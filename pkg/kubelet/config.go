@@ -1,14 +1,13 @@
 package kubelet
 
 import (
+	_ "embed"
 	"fmt"
 	"runtime"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kubeletv1 "k8s.io/kubelet/config/v1beta1"
 	"sigs.k8s.io/yaml"
 
@@ -34,35 +33,23 @@ type Configuration struct {
 	Own                   Own
 }
 
+// everywhere is the part of the configuration that is the same on every host.
+//
+//go:embed everywhere.yaml
+var everywhere []byte
+
 // encode renders the configuration with fields that all supported versions have.
 func (c Configuration) encode(resolv string, controlPlane bool) ([]byte, error) {
-	k := kubeletv1.KubeletConfiguration{
-		TypeMeta:                 metav1.TypeMeta{APIVersion: kubeletv1.SchemeGroupVersion.String(), Kind: "KubeletConfiguration"},
-		RotateCertificates:       true,
-		ServerTLSBootstrap:       true,
-		TLSMinVersion:            "VersionTLS12",
-		TLSCipherSuites:          pki.CipherSuites(),
-		ReadOnlyPort:             0,
-		HealthzBindAddress:       "127.0.0.1",
-		EnableProfilingHandler:   new(false),
-		ClusterDomain:            c.DNSDomain,
-		ClusterDNS:               []string{c.ClusterDNS},
-		ResolverConfig:           &resolv,
-		ContainerRuntimeEndpoint: "unix://" + c.CRISocket,
-		CgroupDriver:             c.CgroupDriver,
-		CgroupsPerQOS:            new(true),
-		// Since 1.35 the kubelet refuses the older hierarchy unless it is told.
-		FailCgroupV1:              new(kernel.CgroupV2()),
-		FailSwapOn:                new(false),
-		SerializeImagePulls:       new(false),
-		NodeStatusUpdateFrequency: metav1.Duration{Duration: statusUpdates},
-		NodeStatusReportFrequency: metav1.Duration{Duration: statusReports},
-		// The default limits delay the pods of the first minute of a node.
-		KubeAPIQPS:      new(int32(50)),
-		KubeAPIBurst:    100,
-		VolumePluginDir: Dir + "/volumeplugins",
+	var k kubeletv1.KubeletConfiguration
+	if err := yaml.UnmarshalStrict(everywhere, &k); err != nil {
+		return nil, err
 	}
-	secure(&k)
+	k.TLSCipherSuites = pki.CipherSuites()
+	k.Authentication.X509.ClientCAFile = clientCA
+	k.ClusterDomain, k.ClusterDNS, k.ResolverConfig = c.DNSDomain, []string{c.ClusterDNS}, &resolv
+	k.ContainerRuntimeEndpoint, k.CgroupDriver = "unix://"+c.CRISocket, c.CgroupDriver
+	k.FailCgroupV1 = new(kernel.CgroupV2()) // since 1.35 the kubelet refuses the older hierarchy unless it is told
+	k.VolumePluginDir = Dir + "/volumeplugins"
 	if controlPlane {
 		k.StaticPodPath = manifestDir
 	}
@@ -80,27 +67,6 @@ func (c Configuration) encode(resolv string, controlPlane bool) ([]byte, error) 
 		return nil, fmt.Errorf("kubelet configuration: %w", err)
 	}
 	return yaml.Marshal(k)
-}
-
-// After a partition the node turns Ready at the next update of its status, and a
-// request on a dead connection ends after the same time (the kubelet's default is
-// 10 s). An unchanged status is reported at the default interval.
-const (
-	statusUpdates = 5 * time.Second
-	statusReports = 5 * time.Minute
-)
-
-// secure accepts only requests that the API server authenticates and authorizes,
-// and confines pods that do not confine themselves.
-func secure(k *kubeletv1.KubeletConfiguration) {
-	k.SeccompDefault = new(true)
-	k.PodPidsLimit = new(int64(4096)) // no pod can use up the processes of its host
-	k.Authentication = kubeletv1.KubeletAuthentication{
-		X509:      kubeletv1.KubeletX509Authentication{ClientCAFile: clientCA},
-		Webhook:   kubeletv1.KubeletWebhookAuthentication{Enabled: new(true)},
-		Anonymous: kubeletv1.KubeletAnonymousAuthentication{Enabled: new(false)},
-	}
-	k.Authorization.Mode = kubeletv1.KubeletAuthorizationModeWebhook
 }
 
 // Own contains the settings that belong to one node only.

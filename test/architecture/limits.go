@@ -62,8 +62,6 @@ var spans = map[string]string{
 	"pkg/flannel.runAndWait":    "period of looks",
 	"pkg/kube.firstReopen":      "pause between tries",
 	"pkg/kube.maxReopen":        "pause between tries",
-	"pkg/kubelet.statusReports": "period",
-	"pkg/kubelet.statusUpdates": "period",
 	"pkg/link.firstPause":       "pause between tries",
 	"pkg/link.longestWait":      "the longest pause that a server may ask for",
 	"pkg/link.maxPause":         "pause between tries",
