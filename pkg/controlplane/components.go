@@ -2,6 +2,7 @@ package controlplane
 
 import (
 	"crypto/sha256"
+	_ "embed" // what all pods have in common
 	"encoding/hex"
 	"fmt"
 	"path"
@@ -10,7 +11,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/yaml"
 
@@ -206,55 +206,29 @@ func content(files host.Files, path string) []byte {
 // only when it starts, so that the kubelet restarts the pod.
 const restartsKey = "kube-bootstrap.dev/reads"
 
+// podYAML is what the pods of all components have in common.
+//
+//go:embed config/pod.yaml
+var podYAML []byte
+
 func (s StaticPods) manifest(p component) ([]byte, error) {
+	var pod corev1.Pod
+	if err := yaml.UnmarshalStrict(podYAML, &pod); err != nil {
+		return nil, err
+	}
 	sum := sha256.Sum256(p.restarts)
-	volumes, mounts := p.volumes()
-	return yaml.Marshal(corev1.Pod{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
-		ObjectMeta: metav1.ObjectMeta{
-			Name: p.name, Namespace: metav1.NamespaceSystem,
-			Labels:      map[string]string{"component": p.name, "tier": "control-plane", "app.kubernetes.io/version": s.KubernetesVersion},
-			Annotations: map[string]string{restartsKey: hex.EncodeToString(sum[:8])},
-		},
-		Spec: corev1.PodSpec{
-			HostNetwork:       true,
-			PriorityClassName: "system-node-critical",
-			SecurityContext: &corev1.PodSecurityContext{
-				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
-			},
-			Containers: []corev1.Container{s.container(p, mounts)},
-			Volumes:    volumes,
-		},
-	})
-}
-
-func (s StaticPods) container(p component, mounts []corev1.VolumeMount) corev1.Container {
-	return corev1.Container{
-		Name:            p.name,
-		Image:           s.Image(p.name),
-		ImagePullPolicy: corev1.PullIfNotPresent,
-		Command:         append([]string{p.name}, s.ExtraArgs(p.name).Over(p.args)...),
-		Env:             []corev1.EnvVar{{Name: image.StartGOGC, Value: image.StartPercent}},
-		Resources:       corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(p.cpu)}},
-		SecurityContext: &corev1.SecurityContext{
-			AllowPrivilegeEscalation: new(false),
-			ReadOnlyRootFilesystem:   new(true),
-			Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
-		},
-		StartupProbe:   p.probe(p.live, 1, 300),
-		ReadinessProbe: p.probe(p.ready, 3, 3),
-		LivenessProbe:  p.probe(p.live, 10, 8),
-		VolumeMounts:   mounts,
+	pod.Name, pod.Annotations = p.name, map[string]string{restartsKey: hex.EncodeToString(sum[:8])}
+	pod.Labels["component"], pod.Labels["app.kubernetes.io/version"] = p.name, s.KubernetesVersion
+	c := &pod.Spec.Containers[0]
+	c.Name, c.Image = p.name, s.Image(p.name)
+	c.Command = append([]string{p.name}, s.ExtraArgs(p.name).Over(p.args)...)
+	c.Env = []corev1.EnvVar{{Name: image.StartGOGC, Value: image.StartPercent}}
+	c.Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(p.cpu)}
+	pod.Spec.Volumes, c.VolumeMounts = p.volumes()
+	for probe, urlPath := range map[*corev1.Probe]string{c.StartupProbe: p.live, c.ReadinessProbe: p.ready, c.LivenessProbe: p.live} {
+		probe.HTTPGet.Host, probe.HTTPGet.Path, probe.HTTPGet.Port = p.host, urlPath, intstr.FromInt(p.port)
 	}
-}
-
-func (p component) probe(urlPath string, period, failures int32) *corev1.Probe {
-	return &corev1.Probe{
-		ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
-			Host: p.host, Path: urlPath, Port: intstr.FromInt(p.port), Scheme: corev1.URISchemeHTTPS,
-		}},
-		PeriodSeconds: period, FailureThreshold: failures, TimeoutSeconds: 15,
-	}
+	return yaml.Marshal(pod)
 }
 
 // volumes have no type to check: the kubelet would look for it in its own container,
