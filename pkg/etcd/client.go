@@ -111,6 +111,18 @@ func (e Endpoint) Look(ctx context.Context, new step.Diff, ask func(context.Cont
 	return diff, step.NoAnswer(err)
 }
 
+// Step returns a step whose Check is Look, and whose Apply calls do with a client of
+// this host's etcd.
+func (e Endpoint) Step(name string, new step.Diff, ask func(context.Context, *clientv3.Client) (step.Diff, error), do func(context.Context, *clientv3.Client) error) step.Step {
+	return step.Step{
+		Name:  name,
+		Check: func(ctx context.Context) (step.Diff, error) { return e.Look(ctx, new, ask) },
+		Apply: func(ctx context.Context) error {
+			return e.Do(ctx, func(client *clientv3.Client) error { return do(ctx, client) })
+		},
+	}
+}
+
 // answers sends one request. If etcd is silent, it returns the reason.
 func (e Endpoint) answers(ctx context.Context, client *clientv3.Client) error {
 	if err := listens(ctx, e.IP); err != nil {

@@ -82,20 +82,12 @@ func removeData(files host.Files) error {
 // Room is the step that makes etcd accept writes again after its database had reached
 // the quota. It compacts the history and defragments the database. It removes no key.
 func (s Server) Room() step.Step {
-	return step.Step{
-		Name: "keep etcd below its quota",
-		Check: func(ctx context.Context) (step.Diff, error) {
-			return s.Look(ctx, nil, func(ctx context.Context, client *clientv3.Client) (step.Diff, error) {
-				if err := s.alarms(ctx, client); err != nil {
-					return step.Diff{err.Error()}, nil
-				}
-				return nil, nil
-			})
-		},
-		Apply: func(ctx context.Context) error {
-			return s.Do(ctx, func(client *clientv3.Client) error { return s.makeRoom(ctx, client) })
-		},
-	}
+	return s.Step("keep etcd below its quota", nil, func(ctx context.Context, client *clientv3.Client) (step.Diff, error) {
+		if err := s.alarms(ctx, client); err != nil {
+			return step.Diff{err.Error()}, nil
+		}
+		return nil, nil
+	}, s.makeRoom)
 }
 
 // alarms returns the problem for which etcd refuses writes: its database has

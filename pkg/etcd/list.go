@@ -69,7 +69,7 @@ func (m Member) announce(ctx context.Context) error {
 func (m Member) List() step.Step {
 	key, value := m.entry().key(), encode(m.entry())
 	missing := step.Diff{"list " + m.Name + " as a control plane at " + m.IP}
-	listed := func(ctx context.Context, client *clientv3.Client) (step.Diff, error) {
+	return m.Step("list this control plane", missing, func(ctx context.Context, client *clientv3.Client) (step.Diff, error) {
 		found, err := client.Get(ctx, key)
 		if err != nil {
 			return nil, fmt.Errorf("read the list of control planes: %w", err)
@@ -78,21 +78,14 @@ func (m Member) List() step.Step {
 			return nil, nil
 		}
 		return missing, nil
-	}
-	return step.Step{
-		Name:  "list this control plane",
-		Check: func(ctx context.Context) (step.Diff, error) { return m.Look(ctx, missing, listed) },
-		Apply: func(ctx context.Context) error {
-			ctx, cancel := step.Limited(ctx)
-			defer cancel()
-			return m.Do(ctx, func(client *clientv3.Client) error {
-				if _, err := client.Put(ctx, key, value); err != nil {
-					return fmt.Errorf("write the list of control planes: %w", err)
-				}
-				return nil
-			})
-		},
-	}
+	}, func(ctx context.Context, client *clientv3.Client) error {
+		ctx, cancel := step.Limited(ctx)
+		defer cancel()
+		if _, err := client.Put(ctx, key, value); err != nil {
+			return fmt.Errorf("write the list of control planes: %w", err)
+		}
+		return nil
+	})
 }
 
 func (m Member) entry() Entry { return Entry{Name: m.Name, IP: m.IP, Addresses: m.Addresses} }

@@ -33,19 +33,13 @@ var root = user{name: "root", role: "root"}
 // EnableAuth is the step that creates etcd's users and enables authentication.
 func (e Endpoint) EnableAuth() step.Step {
 	all := step.Diff{"add etcd user " + root.name, "enable etcd auth"}
-	return step.Step{
-		Name: "give etcd its users",
-		Check: func(ctx context.Context) (step.Diff, error) {
-			return e.Look(ctx, all, func(ctx context.Context, client *clientv3.Client) (step.Diff, error) {
-				return texts(missing(ctx, client))
-			})
-		},
-		Apply: func(ctx context.Context) error {
-			ctx, cancel := step.Limited(ctx)
-			defer cancel()
-			return e.Do(ctx, func(client *clientv3.Client) error { return apply(missing(ctx, client)) })
-		},
-	}
+	return e.Step("give etcd its users", all, func(ctx context.Context, client *clientv3.Client) (step.Diff, error) {
+		return texts(missing(ctx, client))
+	}, func(ctx context.Context, client *clientv3.Client) error {
+		ctx, cancel := step.Limited(ctx)
+		defer cancel()
+		return apply(missing(ctx, client))
+	})
 }
 
 // change is a missing call and its description.

@@ -51,17 +51,11 @@ func expel(ctx context.Context, h *local.Host, client *clientv3.Client, host str
 // of control planes admit workers.
 func Admitted(h *local.Host) step.Step {
 	new := step.Diff{"add etcd user " + etcd.HostUser(h.Config.HostName)}
-	return step.Step{
-		Name: "give this host its place in etcd",
-		Check: func(ctx context.Context) (step.Diff, error) {
-			return parts.Etcd(h).Look(ctx, new, func(ctx context.Context, client *clientv3.Client) (step.Diff, error) {
-				return missingPlace(ctx, h, client)
-			})
+	return parts.Etcd(h).Step("give this host its place in etcd", new,
+		func(ctx context.Context, client *clientv3.Client) (step.Diff, error) {
+			return missingPlace(ctx, h, client)
 		},
-		Apply: func(ctx context.Context) error {
-			return parts.Etcd(h).Do(ctx, func(client *clientv3.Client) error { return takePlace(ctx, h, client) })
-		},
-	}
+		func(ctx context.Context, client *clientv3.Client) error { return takePlace(ctx, h, client) })
 }
 
 // missingPlace lists the changes that takePlace would make.
