@@ -40,7 +40,7 @@ func admit(ctx context.Context, h *local.Host, client *clientv3.Client, host, us
 
 // expel removes a host's users and its subnet from etcd. The users go first,
 // so that the host cannot lease the subnet again.
-func expel(ctx context.Context, h *local.Host, client *clientv3.Client, host string) error {
+func expel(ctx context.Context, client *clientv3.Client, host string) error {
 	if err := etcd.Revoke(ctx, client, host); err != nil {
 		return err
 	}

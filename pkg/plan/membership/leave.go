@@ -33,7 +33,7 @@ func Leave(ctx context.Context, h *local.Host, force bool) (left []string, err e
 	if h.Saved.Role != local.Master || len(parts.Others(h)) == 0 {
 		return nil, nil
 	}
-	goodbye := func(ctx context.Context, client *clientv3.Client) error { return expel(ctx, h, client, name) }
+	goodbye := func(ctx context.Context, client *clientv3.Client) error { return expel(ctx, client, name) }
 	if err := parts.EtcdMember(h).Leave(ctx, goodbye); err != nil {
 		if !force {
 			return nil, err
@@ -98,7 +98,7 @@ func removeRights(ctx context.Context, h *local.Host, client *clientv3.Client, n
 	if err := ban(ctx, h, client, name); err != nil {
 		return err
 	}
-	return expel(ctx, h, client, name)
+	return expel(ctx, client, name)
 }
 
 // Forget removes a dead host from the cluster: its etcd member and users, so
@@ -161,7 +161,7 @@ func RefuseRemoved(ctx context.Context, h *local.Host) error {
 		}
 		// If the API server does not answer, the removed nodes in etcd are still
 		// refused.
-		acceptErr := acceptReturned(ctx, h, client, removed)
+		acceptErr := acceptReturned(ctx, client, removed)
 		var nodes []controlplane.RemovedNode
 		for _, r := range removed {
 			nodes = append(nodes, controlplane.RemovedNode{Name: r.Host, Accepted: r.Accepted})
@@ -173,7 +173,7 @@ func RefuseRemoved(ctx context.Context, h *local.Host) error {
 // acceptReturned accepts the certificates of workers that joined again:
 // certificates that were requested with a token or with an accepted
 // certificate.
-func acceptReturned(ctx context.Context, h *local.Host, client *clientv3.Client, removed []etcd.Removed) error {
+func acceptReturned(ctx context.Context, client *clientv3.Client, removed []etcd.Removed) error {
 	if len(removed) == 0 {
 		return nil
 	}
