@@ -106,11 +106,7 @@ func (p component) healthy(ctx context.Context) error {
 
 // servesRenewed returns nil once the API server shows the certificate in its file.
 func (s StaticPods) servesRenewed(ctx context.Context) error {
-	data, err := s.Files.Read(apiserver + ".crt")
-	if err != nil {
-		return err
-	}
-	want, err := pki.ParseCertificate(data)
+	want, err := pki.ReadCertificate(s.Files.Read, apiserver+".crt")
 	if err != nil {
 		return err
 	}

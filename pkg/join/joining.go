@@ -98,11 +98,7 @@ func (j *Joining) finished() bool {
 // joined reports whether the kubelet has a certificate of its own that is good
 // today; without, only a token lets it in.
 func (j *Joining) joined() bool {
-	data, err := j.Files.Read(KubeletCertificate)
-	if err != nil {
-		return false
-	}
-	cert, err := pki.ParseCertificate(data)
+	cert, err := pki.ReadCertificate(j.Files.Read, KubeletCertificate)
 	return err == nil && time.Now().Before(cert.NotAfter)
 }
 

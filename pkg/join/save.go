@@ -9,9 +9,6 @@ import (
 	"io/fs"
 	"slices"
 
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -101,7 +98,7 @@ func (j *Joining) identity(h Handover) ([]host.File, error) {
 	if j.Target.Token.ID == "" {
 		return nil, problemNamed("token-format", "the kubelet of this host has not joined yet and needs a token", "give one with --token")
 	}
-	config, err := j.bootstrapKubeconfig(h)
+	config, err := pki.Kubeconfig{Server: h.Server, Authority: h.ClusterCA, User: "kubelet-bootstrap", Token: j.Target.Token.Reveal()}.Encode()
 	return []host.File{{Path: BootstrapKubeconfig, Data: config}}, err
 }
 
@@ -121,15 +118,6 @@ func (j *Joining) shared(h Handover) ([]host.File, error) {
 		tree = append(tree, host.File{Path: file.Path, Data: data, Mode: file.Mode})
 	}
 	return tree, nil
-}
-
-func (j *Joining) bootstrapKubeconfig(h Handover) ([]byte, error) {
-	config := clientcmdapi.NewConfig()
-	config.Clusters["kubernetes"] = &clientcmdapi.Cluster{Server: h.Server, CertificateAuthorityData: h.ClusterCA}
-	config.AuthInfos["kubelet-bootstrap"] = &clientcmdapi.AuthInfo{Token: j.Target.Token.Reveal()}
-	config.Contexts["kubelet-bootstrap"] = &clientcmdapi.Context{Cluster: "kubernetes", AuthInfo: "kubelet-bootstrap"}
-	config.CurrentContext = "kubelet-bootstrap"
-	return clientcmd.Write(*config)
 }
 
 // Forget is the step that removes the token once the kubelet has a certificate.

@@ -172,11 +172,7 @@ func currentCertificate(files host.Files) (*x509.Certificate, error) {
 	if !strings.HasPrefix(target, "/") {
 		target = filepath.Join(pkiDir, target)
 	}
-	data, err := files.Read(target)
-	if err != nil {
-		return nil, err
-	}
-	return pki.ParseCertificate(data)
+	return pki.ReadCertificate(files.Read, target)
 }
 
 // FollowAuthority has the kubelet trust the authorities of this host, and gives it a

@@ -155,6 +155,15 @@ func ParseCertificate(data []byte) (*x509.Certificate, error) {
 	return nil, ErrNoCertificate
 }
 
+// ReadCertificate returns the first certificate of a file, which read reads.
+func ReadCertificate(read func(path string) ([]byte, error), path string) (*x509.Certificate, error) {
+	data, err := read(path)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCertificate(data)
+}
+
 // ParseCertificates returns all certificates of a PEM, at least one.
 func ParseCertificates(data []byte) ([]*x509.Certificate, error) {
 	var der []byte

@@ -11,13 +11,14 @@ import (
 var ErrNoContext = errors.New("kubeconfig has no complete current context")
 
 // Kubeconfig is what a client needs to reach the API server: one server, one
-// user. The user shows Pair, or the pair in the file PairFile.
+// user. The user shows Pair, the pair in the file PairFile, or Token.
 type Kubeconfig struct {
 	Server    string // URL
 	Authority []byte // PEM
 	User      string
 	Pair      Pair
 	PairFile  string
+	Token     string
 }
 
 // Encode returns the kubeconfig file.
@@ -30,7 +31,7 @@ func (k Kubeconfig) Encode() ([]byte, error) {
 		}},
 		AuthInfos: map[string]*clientcmdapi.AuthInfo{k.User: {
 			ClientCertificateData: k.Pair.Cert, ClientKeyData: k.Pair.Key,
-			ClientCertificate: k.PairFile, ClientKey: k.PairFile,
+			ClientCertificate: k.PairFile, ClientKey: k.PairFile, Token: k.Token,
 		}},
 		Contexts:       map[string]*clientcmdapi.Context{context: {Cluster: cluster, AuthInfo: k.User}},
 		CurrentContext: context,
@@ -54,5 +55,6 @@ func ParseKubeconfig(data []byte) (Kubeconfig, error) {
 		User:      context.AuthInfo,
 		Pair:      Pair{Cert: user.ClientCertificateData, Key: user.ClientKeyData},
 		PairFile:  user.ClientCertificate,
+		Token:     user.Token,
 	}, nil
 }
