@@ -97,16 +97,15 @@ func (s Server) alarms(ctx context.Context, client *clientv3.Client) error {
 	if err != nil {
 		return nil // another check reports that etcd does not answer
 	}
-	var errs []error
-	for _, alarm := range list.Alarms {
+	return host.Each(list.Alarms, func(alarm *etcdserverpb.AlarmMember) error {
 		switch alarm.Alarm {
 		case etcdserverpb.AlarmType_NOSPACE:
-			errs = append(errs, s.fullProblem(ctx, client))
+			return s.fullProblem(ctx, client)
 		case etcdserverpb.AlarmType_CORRUPT:
-			errs = append(errs, s.corruptProblem(ctx, client, alarm.MemberID))
+			return s.corruptProblem(ctx, client, alarm.MemberID)
 		}
-	}
-	return errors.Join(errs...)
+		return nil
+	})
 }
 
 // corruptProblem names the member whose removal makes etcd read and write again.
@@ -192,17 +191,16 @@ func defragmentOthers(ctx context.Context, client *clientv3.Client, own string) 
 	if err != nil {
 		return err
 	}
-	var errs []error
-	for _, member := range members.Members {
+	return host.Each(members.Members, func(member *etcdserverpb.Member) error {
 		if len(member.ClientURLs) == 0 || slices.Contains(member.ClientURLs, own) {
-			continue
+			return nil
 		}
-		if err := defragment(ctx, client, member.Name, member.ClientURLs[0]); err != nil {
+		err := defragment(ctx, client, member.Name, member.ClientURLs[0])
+		if err != nil {
 			step.Report(ctx, err.Error(), 0, 0)
-			errs = append(errs, err)
 		}
-	}
-	return errors.Join(errs...)
+		return err
+	})
 }
 
 func defragment(ctx context.Context, client *clientv3.Client, name, at string) error {

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -218,11 +219,7 @@ func (n Node) blocked(ctx context.Context, pods []corev1.Pod) error {
 	if err != nil {
 		return fmt.Errorf("list disruption budgets: %w", err)
 	}
-	var errs []error
-	for _, budget := range list.Items {
-		errs = append(errs, blockedBy(budget, pods))
-	}
-	return errors.Join(errs...)
+	return host.Each(list.Items, func(budget policyv1.PodDisruptionBudget) error { return blockedBy(budget, pods) })
 }
 
 func blockedBy(budget policyv1.PodDisruptionBudget, pods []corev1.Pod) error {

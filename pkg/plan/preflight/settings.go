@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kubelet"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/node"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
@@ -20,18 +22,16 @@ import (
 // settingsProblem lists the given settings that cannot change on this host, or
 // that differ from those of the cluster that the host joins.
 func settingsProblem(_ context.Context, h request) error {
-	var problems []error
-	for _, d := range h.Refused {
+	return host.Each(h.Refused, func(d config.Difference) error {
 		whose, remedy := "this host was set up with", "leave it out, or run `kube-bootstrap turndown` and set this host up again"
 		if d.Shared {
 			whose, remedy = "the cluster has", "leave it out, as only a new cluster can have another value"
 		}
-		problems = append(problems, &step.Problem{
+		return &step.Problem{
 			Name: d.Flag, Firm: true, Remedy: remedy,
 			Text: fmt.Sprintf("%s: %s (from %s), but %s %s", d.Field, cmp.Or(d.Given, "nothing"), d.From, whose, cmp.Or(d.InForce, "none")),
-		})
-	}
-	return errors.Join(problems...)
+		}
+	})
 }
 
 func roleProblem(_ context.Context, h request) error {
