@@ -248,7 +248,7 @@ func TestAuthoritiesAreApart(t *testing.T) {
 			t.Errorf("%s comes from %s", path, signer)
 		}
 	}
-	args := strings.Join(append(pods(c).managerArgs(), pods(c).apiserverArgs()...), "\n")
+	args := strings.Join(append(flagsOf(t, pods(c), "kube-controller-manager"), flagsOf(t, pods(c), "kube-apiserver")...), "\n")
 	for _, want := range []string{
 		"--cluster-signing-kubelet-serving-cert-file=" + signingFile(kubeletCA),
 		"--cluster-signing-kube-apiserver-client-cert-file=" + signingFile(ClusterCA),

@@ -31,7 +31,7 @@ func TestOwnFlagsAreKept(t *testing.T) {
 	s := pods(c)
 	for _, p := range []component{s.apiserver(nil), s.manager(), s.scheduler()} {
 		var free []string
-		for _, arg := range p.args {
+		for _, arg := range flagsOf(t, s, p.name) {
 			name, _, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
 			own := config.Default()
 			own.Components.APIServer.ExtraArgs = forProgram(p, "kube-apiserver", name)

@@ -3,6 +3,7 @@ package controlplane
 import (
 	"errors"
 	"os"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -36,6 +37,32 @@ func TestManifests(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		hosttest.Golden(t, name+".yaml", data)
+	}
+}
+
+func flagsOf(t *testing.T, s StaticPods, component string) []string {
+	t.Helper()
+	flags, err := s.flags(component)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return flags
+}
+
+// TestTheFlagsNameFilesThatStepsWrite compares the paths in the flags with the files.
+func TestTheFlagsNameFilesThatStepsWrite(t *testing.T) {
+	c := fresh(t)
+	issue(t, c)
+	s := pods(c)
+	if err := s.Early().Apply(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []component{s.apiserver(nil), s.manager(), s.scheduler()} {
+		for _, flag := range flagsOf(t, s, p.name) {
+			if _, path, _ := strings.Cut(flag, "="); strings.HasPrefix(path, Dir+"/") && !c.Files.Exists(path) {
+				t.Errorf("%s: no step writes the file of %s", p.name, flag)
+			}
+		}
 	}
 }
 

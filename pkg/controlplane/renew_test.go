@@ -80,7 +80,7 @@ func TestLeafLife(t *testing.T) {
 		t.Errorf("read %s, %v", ReadLeafLife(c.Files), err)
 	}
 	c.LeafLife = time.Hour
-	if args := strings.Join(pods(c).managerArgs(), " "); !strings.Contains(args, "--cluster-signing-duration=1h0m0s") {
+	if args := strings.Join(flagsOf(t, pods(c), "kube-controller-manager"), " "); !strings.Contains(args, "--cluster-signing-duration=1h0m0s") {
 		t.Errorf("the controller manager signs for the usual lifetime: %s", args)
 	}
 }
