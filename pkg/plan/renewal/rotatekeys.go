@@ -1,6 +1,7 @@
 package renewal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
@@ -201,46 +203,31 @@ func tokenLifeOf(pod corev1.Pod) (life time.Duration) {
 	return life
 }
 
-func (r rotating) publishTrust(ctx context.Context, now rotation.Rotation) (err error) {
-	t := rotation.Trust{Rotation: now}
-	if t.ClusterCA, err = r.Files.Read(join.ClusterCAFile); err != nil {
-		return err
-	}
-	if t.EtcdCA, err = r.Files.Read(join.EtcdCAFile); err != nil {
-		return err
-	}
+func (r rotating) publishTrust(ctx context.Context, now rotation.Rotation) error {
+	clusterCA, clusterErr := r.Files.Read(join.ClusterCAFile)
+	etcdCA, etcdErr := r.Files.Read(join.EtcdCAFile)
 	signer, err := controlplane.Signer(r.Files, controlplane.ClusterCA)
-	if err != nil {
+	if err := cmp.Or(clusterErr, etcdErr, err); err != nil {
 		return err
 	}
-	return r.store.WriteTrust(ctx, t, signer.SignText)
+	return r.store.WriteTrust(ctx, rotation.Trust{Rotation: now, ClusterCA: clusterCA, EtcdCA: etcdCA}, signer.SignText)
 }
 
 // dropTokens deletes the bootstrap tokens: the commands that were printed with
 // them contain the hash of the old authority. Until the end of the rotation, no
 // others are created.
 func (r rotating) dropTokens() step.Step {
-	each := func(ctx context.Context, do func(kubernetes.Interface, string) error) error {
-		client, err := r.store.API.Client()
-		if err != nil {
-			return err
-		}
-		all, err := join.ListTokens(ctx, client)
-		for _, token := range all {
-			if err := do(client, token.ID); err != nil {
-				return err
-			}
-		}
-		return err
-	}
 	return r.step("delete the bootstrap tokens of the old authority", rotation.Accept,
 		func(ctx context.Context, _ rotation.Rotation) (diff step.Diff, err error) {
-			err = each(ctx, func(_ kubernetes.Interface, id string) error {
-				diff = append(diff, "delete token "+id)
-				return nil
-			})
+			tokens, err := kube.Ask(r.store.API, func(client kubernetes.Interface) ([]join.Token, error) { return join.ListTokens(ctx, client) })
+			for _, token := range tokens {
+				diff = append(diff, "delete token "+token.ID)
+			}
 			return diff, err
 		}, func(ctx context.Context, _ rotation.Rotation) error {
-			return each(ctx, func(client kubernetes.Interface, id string) error { return join.DeleteToken(ctx, client, id) })
+			return r.store.API.Do(func(client kubernetes.Interface) error {
+				tokens, err := join.ListTokens(ctx, client)
+				return cmp.Or(err, host.Each(tokens, func(token join.Token) error { return join.DeleteToken(ctx, client, token.ID) }))
+			})
 		})
 }
