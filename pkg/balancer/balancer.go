@@ -10,6 +10,7 @@
 package balancer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -61,12 +62,9 @@ func address(ip string, port int) string { return net.JoinHostPort(ip, strconv.I
 // omits the state once a control plane has provided the list of all. The
 // certificates are not among them: the balancer reads them for each connection.
 func (b Balancer) Records() ([]host.File, error) {
-	settings, err := settingsRecord.File(b.Settings)
-	if err != nil {
-		return nil, err
-	}
+	settings, settingsErr := settingsRecord.File(b.Settings)
 	known, err := b.known()
-	return append(known, settings), err
+	return append(known, settings), cmp.Or(settingsErr, err)
 }
 
 // ReadSettings returns the settings that Records describes.

@@ -39,12 +39,9 @@ var (
 )
 
 func (s StaticPods) apiserverFiles() ([]host.File, error) {
-	encryption, _, err := readEncryption(s.Files)
-	if err != nil {
-		return nil, err
-	}
+	encryption, _, encryptionErr := readEncryption(s.Files)
 	authentication, err := authenticationConfig(s.OIDC)
-	if err != nil {
+	if err := cmp.Or(encryptionErr, err); err != nil {
 		return nil, err
 	}
 	return []host.File{

@@ -11,6 +11,7 @@
 package etcd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -132,12 +133,9 @@ func (s Server) undo(ctx context.Context) error {
 }
 
 func (s Server) container() (docker.Container, error) {
-	print, err := s.Files.Fingerprint(s.CA, s.ServingCert, s.PeerCA, s.PeerCert)
-	if err != nil {
-		return docker.Container{}, err
-	}
+	print, printErr := s.Files.Fingerprint(s.CA, s.ServingCert, s.PeerCA, s.PeerCert)
 	cluster, err := joined(s.Files)
-	if err != nil {
+	if err := cmp.Or(printErr, err); err != nil {
 		return docker.Container{}, err
 	}
 	return docker.Container{

@@ -1,6 +1,7 @@
 package join
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -75,12 +76,9 @@ func pending(csr *certificatesv1.CertificateSigningRequest) bool {
 }
 
 func (a Approver) approve(ctx context.Context, client kubernetes.Interface, csr *certificatesv1.CertificateSigningRequest) error {
-	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return err
-	}
+	nodes, listErr := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	hosts, err := a.Hosts(ctx)
-	if err != nil {
+	if err := cmp.Or(listErr, err); err != nil {
 		return err
 	}
 	if err := a.Check(csr, nodes.Items, hosts); err != nil {

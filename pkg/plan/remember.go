@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -69,12 +70,9 @@ func firstFiles(h *local.Host, role string) ([]host.File, error) {
 }
 
 func settingsFiles(h *local.Host, role string) ([]host.File, error) {
-	settings, err := file.Marshal(h.Config)
-	if err != nil {
-		return nil, err
-	}
+	settings, settingsErr := file.Marshal(h.Config)
 	versions, err := json.Marshal(h.VersionsOf(role))
-	if err != nil {
+	if err := cmp.Or(settingsErr, err); err != nil {
 		return nil, err
 	}
 	files := []host.File{{Path: config.SavedPath, Data: settings}, {Path: local.VersionsFile, Data: versions}}

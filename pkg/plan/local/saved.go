@@ -2,6 +2,7 @@ package local
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -70,12 +71,10 @@ func (s Saved) Keep(cfg config.Config, given config.Origins) (config.Config, []c
 // ReadSaved returns the role and settings of this host, the zero Saved if it
 // has none. It derives a missing or damaged role from other files.
 func ReadSaved(files host.Files) (Saved, error) {
-	var saved Saved
-	var err error
-	if saved.Kept, err = readRole(files, KeptFile); err != nil {
-		return saved, err
-	}
-	if saved.Role, err = readRole(files, RoleFile); err != nil {
+	kept, keptErr := readRole(files, KeptFile)
+	role, err := readRole(files, RoleFile)
+	saved := Saved{Kept: kept, Role: role}
+	if err := cmp.Or(keptErr, err); err != nil {
 		return saved, err
 	}
 	switch kept := files.Exists(KeptFile); {

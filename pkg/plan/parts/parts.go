@@ -4,6 +4,7 @@
 package parts
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -151,22 +152,13 @@ func API(h *local.Host) controlplane.API {
 // Publish lets hosts join, with certificates that an earlier step issues.
 func Publish(h *local.Host) step.Step {
 	return later("let hosts join", func() (step.Step, error) {
-		clusterCA, err := h.Files.Read(join.ClusterCAFile)
-		if err != nil {
-			return step.Step{}, err
-		}
-		etcdCA, err := h.Files.Read(join.EtcdCAFile)
-		if err != nil {
-			return step.Step{}, err
-		}
+		clusterCA, clusterErr := h.Files.Read(join.ClusterCAFile)
+		etcdCA, etcdErr := h.Files.Read(join.EtcdCAFile)
 		way, err := h.Registry.Marshal()
-		if err != nil {
-			return step.Step{}, err
-		}
 		return join.Publisher{
 			API: kube.Kubeconfig(controlplane.AdminConf), Server: local.BalancedAPI(h), ClusterCA: clusterCA, EtcdCA: etcdCA,
 			Settings: file.Shared(h.Config), Registry: way,
-		}.Publish(), nil
+		}.Publish(), cmp.Or(clusterErr, etcdErr, err)
 	})
 }
 
