@@ -16,7 +16,6 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/node"
 )
 
 // What the API server reads besides certificates.
@@ -127,16 +126,9 @@ func provider(o config.OIDC) apiserverv1.JWTAuthenticator {
 
 // nobody is a webhook that does not exist. A request that is sent there is
 // refused, because the failure policy is Deny.
-const nobody = `apiVersion: v1
-kind: Config
-clusters:
-- {name: nobody, cluster: {server: "` + node.Nobody + `"}}
-contexts:
-- {name: nobody, context: {cluster: nobody, user: nobody}}
-current-context: nobody
-users:
-- {name: nobody}
-`
+//
+//go:embed config/nobody.yaml
+var nobody []byte
 
 // RemovedNode is a node that was taken out of the cluster. Kubernetes cannot
 // revoke the certificate of a kubelet, so the API server refuses its user.
@@ -170,7 +162,7 @@ func authorizationFiles(files host.Files) ([]host.File, error) {
 	if err != nil || yaml.UnmarshalStrict(data, &config) != nil || len(config.Authorizers) < 2 {
 		data, err = authorization(nil)
 	}
-	return []host.File{{Path: authorizationFile, Data: data}, {Path: nobodyFile, Data: []byte(nobody)}}, err
+	return []host.File{{Path: authorizationFile, Data: data}, {Path: nobodyFile, Data: nobody}}, err
 }
 
 // authorization configures the authorizers Node and RBAC, and a webhook that refuses

@@ -9,9 +9,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiserverv1 "k8s.io/apiserver/pkg/apis/apiserver/v1"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/node"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -37,6 +39,14 @@ func TestManifests(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		hosttest.Golden(t, name+".yaml", data)
+	}
+}
+
+// TestNobodyIsAsked: a node that was removed knows the address in the answer.
+func TestNobodyIsAsked(t *testing.T) {
+	config, err := clientcmd.Load(nobody)
+	if err != nil || config.Clusters["nobody"].Server != node.Nobody {
+		t.Errorf("%v, %v", config, err)
 	}
 }
 
