@@ -140,15 +140,11 @@ type RemovedNode struct {
 // RefuseRemoved has the API server, which follows the file, refuse all requests
 // by these nodes and no others. It changes nothing on a host without that file.
 func RefuseRemoved(files host.Files, nodes []RemovedNode) error {
-	now, err := files.Read(authorizationFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	data, marshalErr := authorization(nodes)
-	if err = errors.Join(err, marshalErr); err != nil || string(now) == string(data) {
+	data, err := authorization(nodes)
+	if err != nil || !files.Exists(authorizationFile) {
 		return err
 	}
-	return files.Write(authorizationFile, data, 0o600)
+	return files.Put([]host.File{{Path: authorizationFile, Data: data}})
 }
 
 // authorizationFiles keeps the file as it is, if the API server can read it: the
