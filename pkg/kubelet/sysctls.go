@@ -2,6 +2,7 @@ package kubelet
 
 import (
 	"context"
+	_ "embed" // the names of kernel settings
 	"errors"
 	"fmt"
 	"io/fs"
@@ -24,17 +25,11 @@ var sysctlRecord = host.Record[map[string]string]{Path: host.StateDir + "/sysctl
 	return nil
 }}
 
+//go:embed sysctls.txt
+var sysctlNames string
+
 // sysctls are what the kubelet, kube-proxy, flanneld, CNI plugins and Docker change.
-var sysctls = []string{
-	"kernel.panic", "kernel.panic_on_oops", "kernel.keys.root_maxkeys", "kernel.keys.root_maxbytes",
-	"vm.overcommit_memory", "vm.panic_on_oom",
-	"net.ipv4.ip_forward", "net.ipv4.conf.all.route_localnet", "net.ipv4.conf.all.rp_filter", "net.ipv4.conf.default.rp_filter",
-	"net.ipv6.conf.all.forwarding", "net.ipv6.conf.default.forwarding",
-	"net.bridge.bridge-nf-call-iptables", "net.bridge.bridge-nf-call-ip6tables",
-	"net.netfilter.nf_conntrack_max", "net.netfilter.nf_conntrack_tcp_be_liberal",
-	"net.netfilter.nf_conntrack_tcp_timeout_established", "net.netfilter.nf_conntrack_tcp_timeout_close_wait",
-	"net.netfilter.nf_conntrack_udp_timeout", "net.netfilter.nf_conntrack_udp_timeout_stream",
-}
+var sysctls = strings.Fields(sysctlNames)
 
 // RememberSysctls is the step that saves kernel settings, which Undo restores. It
 // must run before all steps that change a kernel setting.
