@@ -110,10 +110,7 @@ func Forget(ctx context.Context, h *local.Host, name string) error {
 	if ip == "" && err == nil {
 		ip, err = parts.Anywhere(h, name).Dead(ctx)
 	}
-	if err != nil {
-		return err
-	}
-	if ip == "" {
+	if ip == "" && err == nil {
 		err = parts.Etcd(h).Do(ctx, func(client *clientv3.Client) error { return hasPlace(ctx, client, name) })
 	}
 	if err != nil {
