@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -54,15 +55,13 @@ func removed(err error) bool {
 
 // List returns all nodes of the cluster.
 func List(ctx context.Context, api kube.Connect) ([]corev1.Node, error) {
-	client, err := api.Client()
-	if err != nil {
-		return nil, err
-	}
-	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, fmt.Errorf("list the nodes: %w", err)
-	}
-	return nodes.Items, nil
+	return kube.Ask(api, func(client kubernetes.Interface) ([]corev1.Node, error) {
+		nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return nil, fmt.Errorf("list the nodes: %w", err)
+		}
+		return nodes.Items, nil
+	})
 }
 
 // Names returns the names of the nodes for which selected returns true.

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
@@ -159,16 +160,14 @@ func (n Node) evict(ctx context.Context) error {
 func (n Node) movable(ctx context.Context) ([]corev1.Pod, error) {
 	ctx, cancel := step.Limited(ctx)
 	defer cancel()
-	client, err := n.API.Client()
-	if err != nil {
-		return nil, err
-	}
-	on := fields.OneTermEqualSelector("spec.nodeName", n.Name).String()
-	list, err := client.CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: on})
-	if err != nil {
-		return nil, fmt.Errorf("pods of node %s: %w", n.Name, err)
-	}
-	return slices.DeleteFunc(list.Items, staysOnNode), nil
+	return kube.Ask(n.API, func(client kubernetes.Interface) ([]corev1.Pod, error) {
+		on := fields.OneTermEqualSelector("spec.nodeName", n.Name).String()
+		list, err := client.CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: on})
+		if err != nil {
+			return nil, fmt.Errorf("pods of node %s: %w", n.Name, err)
+		}
+		return slices.DeleteFunc(list.Items, staysOnNode), nil
+	})
 }
 
 func staysOnNode(p corev1.Pod) bool {
@@ -211,15 +210,13 @@ func (n Node) blocked(ctx context.Context, pods []corev1.Pod) error {
 	}
 	ctx, cancel := step.Checking(ctx)
 	defer cancel()
-	client, err := n.API.Client()
-	if err != nil {
-		return err
-	}
-	list, err := client.PolicyV1().PodDisruptionBudgets("").List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return fmt.Errorf("list disruption budgets: %w", err)
-	}
-	return host.Each(list.Items, func(budget policyv1.PodDisruptionBudget) error { return blockedBy(budget, pods) })
+	return n.API.Do(func(client kubernetes.Interface) error {
+		list, err := client.PolicyV1().PodDisruptionBudgets("").List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return fmt.Errorf("list disruption budgets: %w", err)
+		}
+		return host.Each(list.Items, func(budget policyv1.PodDisruptionBudget) error { return blockedBy(budget, pods) })
+	})
 }
 
 func blockedBy(budget policyv1.PodDisruptionBudget, pods []corev1.Pod) error {

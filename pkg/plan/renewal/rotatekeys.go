@@ -174,19 +174,17 @@ func (r rotating) noteUntil() step.Step {
 }
 
 func (r rotating) longestToken(ctx context.Context) (time.Duration, error) {
-	client, err := r.store.API.Client()
-	if err != nil {
-		return 0, err
-	}
-	pods, err := client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return 0, fmt.Errorf("list the pods: %w", err)
-	}
-	life := tokenLife
-	for _, pod := range pods.Items {
-		life = max(life, tokenLifeOf(pod))
-	}
-	return min(life, maxTokenLife), nil
+	return kube.Ask(r.store.API, func(client kubernetes.Interface) (time.Duration, error) {
+		pods, err := client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return 0, fmt.Errorf("list the pods: %w", err)
+		}
+		life := tokenLife
+		for _, pod := range pods.Items {
+			life = max(life, tokenLifeOf(pod))
+		}
+		return min(life, maxTokenLife), nil
+	})
 }
 
 func tokenLifeOf(pod corev1.Pod) (life time.Duration) {
