@@ -30,51 +30,45 @@ const (
 	FlannelKeyFile  = "/etc/kubernetes/pki/etcd/flannel.key"
 )
 
-// Flannel is the certificate by which etcd knows a worker.
-type Flannel struct {
-	Joining *Joining
-	User    string // of etcd: the common name
-}
-
-// Fetch is the step that has the control planes issue the certificate, with the
-// token of a host that joins, later with the certificate of its kubelet. The
-// key never leaves the host.
-func (f Flannel) Fetch() step.Step {
+// FetchFlannel is the step that has the control planes issue the certificate by which
+// etcd knows a worker, as that user: with the token of a host that joins, later with the
+// certificate of its kubelet. The key never leaves the host.
+func (j *Joining) FetchFlannel(user string) step.Step {
 	return step.Step{
 		Name: "fetch flannel's certificate of etcd",
 		Check: func(context.Context) (step.Diff, error) {
-			reason, err := f.stale()
+			reason, err := j.staleFlannel(user)
 			if err != nil || reason == "" {
 				return nil, err
 			}
 			return step.Diff{"have " + FlannelCertFile + " issued: " + reason}, nil
 		},
 		Apply: func(ctx context.Context) error {
-			pair, err := requestPair(ctx, f.Joining.connect(ctx), "flannel's certificate", "flannel-", FlannelSigner, f.User)
+			pair, err := requestPair(ctx, j.connect(ctx), "flannel's certificate", "flannel-", FlannelSigner, user)
 			if err != nil {
 				return err
 			}
-			return f.Joining.Files.Put([]host.File{{Path: FlannelKeyFile, Data: pair.Key}, {Path: FlannelCertFile, Data: pair.Cert, Mode: 0o644}})
+			return j.Files.Put([]host.File{{Path: FlannelKeyFile, Data: pair.Key}, {Path: FlannelCertFile, Data: pair.Cert, Mode: 0o644}})
 		},
-		Undo: func(context.Context) error { return f.Joining.Files.Drop(FlannelCertFile, FlannelKeyFile) },
+		Undo: func(context.Context) error { return j.Files.Drop(FlannelCertFile, FlannelKeyFile) },
 	}
 }
 
-// stale says why the certificate must be issued; "" if it need not.
-func (f Flannel) stale() (string, error) {
-	cert, err := f.Joining.Files.Read(FlannelCertFile)
-	key, keyErr := f.Joining.Files.Read(FlannelKeyFile)
+// staleFlannel says why the certificate must be issued; "" if it need not.
+func (j *Joining) staleFlannel(user string) (string, error) {
+	cert, err := j.Files.Read(FlannelCertFile)
+	key, keyErr := j.Files.Read(FlannelKeyFile)
 	if err = errors.Join(err, keyErr); host.Lost(err) {
 		return "missing", nil
 	}
 	if err != nil {
 		return "", err
 	}
-	authority, err := f.Joining.Files.Read(EtcdCAFile)
+	authority, err := j.Files.Read(EtcdCAFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) { // it is missing on a host that is about to join
 		return "", err
 	}
-	return pki.StaleClient(pki.Pair{Cert: cert, Key: key}, f.User, authority, time.Now())
+	return pki.StaleClient(pki.Pair{Cert: cert, Key: key}, user, authority, time.Now())
 }
 
 // connect returns how this host asks the API server: with its kubelet's

@@ -7,7 +7,6 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -57,7 +56,7 @@ func KeepEtcd(h *local.Host) step.Step {
 // FlannelCertificate is the step with which a worker requests flannel's
 // certificate from a control plane, which admits the worker at the same time.
 func FlannelCertificate(h *local.Host) step.Step {
-	return join.Flannel{Joining: h.Join, User: etcd.HostUser(h.Config.HostName)}.Fetch()
+	return h.Join.FetchFlannel(etcd.HostUser(h.Config.HostName))
 }
 
 // ControlPlaneNames lists the control planes in etcd.
