@@ -6,6 +6,7 @@ package local
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"sync"
@@ -58,6 +59,15 @@ type Host struct {
 // address and architecture if they are not set, and the versions of the
 // components. It changes nothing.
 func Open(cfg config.Config) (*Host, error) { return OpenWith(cfg, nil) }
+
+// InForce returns the host with its saved settings, or the problem that they are lost.
+func InForce(files host.Files) (*Host, error) {
+	saved, err := ReadSaved(files)
+	if err = errors.Join(err, saved.Lost); err != nil {
+		return nil, err
+	}
+	return Open(saved.Config)
+}
 
 // OpenWith is Open for a run whose settings may differ from those in force.
 // given states where each setting comes from. Preflight refuses to change a

@@ -90,11 +90,7 @@ func AnyServer(h *local.Host, kubeconfig string) kube.Connect {
 
 // UserKubeconfig returns a kubeconfig for a user of this cluster.
 func UserKubeconfig(u controlplane.User) ([]byte, error) {
-	saved, err := local.ReadSaved(host.Files{})
-	if err != nil {
-		return nil, err
-	}
-	h, err := local.Open(saved.Config)
+	h, err := local.InForce(host.Files{})
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,6 @@ package upkeep
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -86,7 +85,7 @@ func (r Resident) makeOverlay() error {
 	if !local.Complete(host.Files{}) {
 		return nil
 	}
-	h, err := r.host()
+	h, err := local.InForce(host.Files{})
 	if err != nil || !h.OwnNetwork() {
 		return err
 	}
@@ -125,18 +124,10 @@ func (r Resident) balance(ctx context.Context) error {
 	})
 }
 
-func (r Resident) host() (*local.Host, error) {
-	saved, err := local.ReadSaved(host.Files{})
-	if err = errors.Join(err, saved.Lost); err != nil {
-		return nil, err
-	}
-	return local.Open(saved.Config)
-}
-
 // onHost returns the part that does this with the settings in force.
 func (r Resident) onHost(do func(context.Context, *local.Host) error) func(context.Context) error {
 	return func(ctx context.Context) error {
-		h, err := r.host()
+		h, err := local.InForce(host.Files{})
 		if err != nil {
 			return err
 		}
@@ -200,7 +191,7 @@ func (r Resident) engines() []agent.Engine {
 		dockerd(agent.MainDocker, "docker", local.MainSocket),
 		dockerd(agent.BootstrapDocker, "docker-bootstrap", bootstrapdocker.Socket),
 		{Event: agent.Containerd, Follow: func(ctx context.Context, up, changed func()) error {
-			h, err := r.host()
+			h, err := local.InForce(host.Files{})
 			if err != nil {
 				return err
 			}
@@ -215,7 +206,7 @@ func (r Resident) duties() (agent.Groups, error) {
 	if !local.Complete(host.Files{}) || !process.SelfInstalled(host.Files{}, local.Binary) {
 		return nil, nil
 	}
-	h, err := r.host()
+	h, err := local.InForce(host.Files{})
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/agent"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
@@ -26,7 +27,7 @@ import (
 // faster than the filter is written. The duty of the filter reports errors.
 func (r Resident) refreshHostFilter(ctx context.Context) error {
 	agent.Follow(ctx, r.hosts, func(ctx context.Context) error {
-		h, err := r.host()
+		h, err := local.InForce(host.Files{})
 		if err != nil || !h.OwnNetwork() {
 			return nil
 		}
