@@ -159,13 +159,9 @@ func missingServices(ctx context.Context, files host.Files) (diff step.Diff, err
 }
 
 func missingRules(chains *netfilter.Chains) (step.Diff, error) {
-	jumps, err := chains.Missing(proxyJumps...)
+	missing, err := chains.Missing(proxyJumps...)
 	if err != nil {
 		return nil, err
-	}
-	var missing []string
-	for _, j := range jumps {
-		missing = append(missing, j.String())
 	}
 	// The Service of the API server always exists.
 	if rules, err := chains.Rules("nat", "KUBE-SERVICES"); err != nil {

@@ -76,12 +76,9 @@ func (d Daemon) chainsDiff(ctx context.Context, now settings) (step.Diff, error)
 }
 
 func missingChains(chains *netfilter.Chains) (missing []string, err error) {
-	jumps, err := chains.Missing(dockerJumps...)
+	missing, err = chains.Missing(dockerJumps...)
 	if err != nil {
 		return nil, err
-	}
-	for _, j := range jumps {
-		missing = append(missing, j.String())
 	}
 	forwards, err := forwards(chains)
 	if err == nil && !forwards {

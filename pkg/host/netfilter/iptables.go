@@ -197,19 +197,15 @@ func (c *Chains) HasTable(table, chain string) bool {
 // Jump is a rule that jumps from one chain of a table to another chain.
 type Jump struct{ Table, From, To string }
 
-func (j Jump) String() string {
-	return "the jump from " + j.From + " to " + j.To + " (table " + j.Table + ")"
-}
-
-// Missing returns the jumps that do not exist.
-func (c *Chains) Missing(jumps ...Jump) (missing []Jump, err error) {
+// Missing describes the jumps that do not exist.
+func (c *Chains) Missing(jumps ...Jump) (missing []string, err error) {
 	for _, j := range jumps {
 		rules, err := c.Rules(j.Table, j.From)
 		if err != nil {
 			return nil, err
 		}
 		if !slices.ContainsFunc(rules, func(rule string) bool { return jumpTarget(strings.Fields(rule)) == j.To }) {
-			missing = append(missing, j)
+			missing = append(missing, "the jump from "+j.From+" to "+j.To+" (table "+j.Table+")")
 		}
 	}
 	return missing, nil
