@@ -34,43 +34,18 @@ func emptyNamespaces(ctx context.Context) error {
 }
 
 func emptyNamespace(ctx context.Context, c *containerd.Client, name string) error {
-	if _, err := c.NamespaceService().Labels(ctx, name); err != nil {
-		return ignoreNotFound(err)
+	_, err := c.NamespaceService().Labels(ctx, name)
+	if errdefs.IsNotFound(err) {
+		return nil
 	}
-	in := namespaces.WithNamespace(ctx, name)
-	err := removeContainers(in, c)
 	if err == nil {
-		err = imagestore.Empty(in, c)
+		err = imagestore.RemoveContainers(namespaces.WithNamespace(ctx, name), c)
+	}
+	if err == nil {
+		err = imagestore.RemoveNamespace(ctx, c, name)
 	}
 	if err != nil {
 		return fmt.Errorf("containerd namespace %s: %w", name, err)
 	}
-	return ignoreNotFound(c.NamespaceService().Delete(ctx, name))
-}
-
-func removeContainers(ctx context.Context, c *containerd.Client) error {
-	all, err := c.Containers(ctx)
-	if err != nil {
-		return err
-	}
-	for _, one := range all {
-		task, err := one.Task(ctx, nil)
-		if err == nil {
-			_, err = task.Delete(ctx, containerd.WithProcessKill) // waits for the end of all processes
-		}
-		if err = ignoreNotFound(err); err == nil {
-			err = ignoreNotFound(one.Delete(ctx))
-		}
-		if err != nil {
-			return err
-		}
-	}
 	return nil
-}
-
-func ignoreNotFound(err error) error {
-	if errdefs.IsNotFound(err) {
-		return nil
-	}
-	return err
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"syscall"
 
 	"github.com/containerd/containerd/v2/client"
 	"github.com/containerd/containerd/v2/core/images"
@@ -47,7 +46,7 @@ func (s Socket) imageNames(ctx context.Context) (names []string, err error) {
 func (s Socket) removeImages(ctx context.Context, b before) error {
 	return s.with(ctx, func(ctx context.Context, c *client.Client) error {
 		if !b.Namespace {
-			return removeNamespace(ctx, c)
+			return imagestore.RemoveNamespace(ctx, c, namespace)
 		}
 		all, err := c.ImageService().List(ctx)
 		if err != nil {
@@ -65,14 +64,6 @@ func (s Socket) removeImages(ctx context.Context, b before) error {
 		}
 		return nil
 	})
-}
-
-// removeNamespace removes the namespace with its content, also that of an interrupted load.
-func removeNamespace(ctx context.Context, c *client.Client) error {
-	if err := imagestore.Empty(ctx, c); err != nil {
-		return err
-	}
-	return gone(c.NamespaceService().Delete(ctx, namespace))
 }
 
 // hasNamespace reports whether the namespace of pods exists, and whether we created it.
@@ -115,29 +106,9 @@ func (s Socket) killPods(ctx context.Context) error {
 // removeContainers removes containers before their sandboxes, whose network they share.
 func removeContainers(ctx context.Context, c *client.Client) error {
 	for _, filter := range []string{`labels."io.cri-containerd.kind"!=sandbox`, ``} {
-		all, err := c.Containers(ctx, filter)
-		if err != nil {
+		if err := imagestore.RemoveContainers(ctx, c, filter); err != nil {
 			return err
 		}
-		if err := host.Each(all, func(one client.Container) error { return removeContainer(ctx, one) }); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func removeContainer(ctx context.Context, one client.Container) error {
-	task, err := one.Task(ctx, nil)
-	if err == nil {
-		// A process of an exited container would keep the cgroup in use.
-		_ = task.Kill(ctx, syscall.SIGKILL, client.WithKillAll)
-		_, err = task.Delete(ctx, client.WithProcessKill)
-	}
-	if err = gone(err); err == nil {
-		err = gone(one.Delete(ctx, client.WithSnapshotCleanup))
-	}
-	if err != nil {
-		return fmt.Errorf("container %s: %w", one.ID(), err)
 	}
 	return nil
 }

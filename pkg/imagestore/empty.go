@@ -2,26 +2,66 @@ package imagestore
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
+	"syscall"
 
 	containerd "github.com/containerd/containerd/v2/client"
 	"github.com/containerd/containerd/v2/core/content"
 	"github.com/containerd/containerd/v2/core/images"
 	"github.com/containerd/containerd/v2/core/leases"
 	"github.com/containerd/containerd/v2/core/snapshots"
+	"github.com/containerd/containerd/v2/pkg/namespaces"
 	"github.com/containerd/errdefs"
 	"github.com/opencontainers/go-digest"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
-// Empty removes all images, snapshots, content and leases of the containerd
-// namespace in ctx, including what an interrupted load has left. Its containers
+// RemoveNamespace removes a namespace of containerd with all images, snapshots,
+// content and leases, including what an interrupted load has left. Its containers
 // must be removed before.
-func Empty(ctx context.Context, c *containerd.Client) error {
+func RemoveNamespace(ctx context.Context, c *containerd.Client, name string) error {
+	ctx = namespaces.WithNamespace(ctx, name)
 	for _, empty := range []func(context.Context, *containerd.Client) error{removeImages, removeSnapshots, removeContent, removeLeases} {
 		if err := empty(ctx, c); err != nil {
 			return err
 		}
+	}
+	return gone(c.NamespaceService().Delete(ctx, name))
+}
+
+// gone returns nil for a "not found" error.
+func gone(err error) error {
+	if errdefs.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// RemoveContainers kills and removes the containers of the containerd namespace in
+// ctx that match a filter, or all.
+func RemoveContainers(ctx context.Context, c *containerd.Client, filters ...string) error {
+	all, err := c.Containers(ctx, filters...)
+	if err != nil {
+		return err
+	}
+	return host.Each(all, func(one containerd.Container) error { return removeContainer(ctx, one) })
+}
+
+func removeContainer(ctx context.Context, one containerd.Container) error {
+	task, err := one.Task(ctx, nil)
+	if err == nil {
+		// A process of an exited container would keep the cgroup in use.
+		_ = task.Kill(ctx, syscall.SIGKILL, containerd.WithKillAll)
+		_, err = task.Delete(ctx, containerd.WithProcessKill) // waits for the end of all processes
+	}
+	if err = gone(err); err == nil {
+		err = gone(one.Delete(ctx, containerd.WithSnapshotCleanup))
+	}
+	if err != nil {
+		return fmt.Errorf("container %s: %w", one.ID(), err)
 	}
 	return nil
 }
@@ -30,7 +70,7 @@ func Empty(ctx context.Context, c *containerd.Client) error {
 // an error.
 func removeEach[T any](all []T, remove func(T) error) error {
 	for _, one := range all {
-		if err := remove(one); err != nil && !errdefs.IsNotFound(err) {
+		if err := gone(remove(one)); err != nil {
 			return err
 		}
 	}
