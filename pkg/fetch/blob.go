@@ -33,10 +33,10 @@ func (c *Client) path(d digest.Digest) string {
 }
 
 // blob downloads one blob, unless it is in the cache.
-func (c *Client) blob(ctx context.Context, b blob, progress *counter) error {
+func (c *Client) blob(ctx context.Context, b blob, progress *step.Counter) error {
 	path := c.path(b.digest)
 	if there(path) {
-		progress.add(b.size)
+		progress.Add(b.size)
 		return nil
 	}
 	partial := filepath.Join(c.cache, "partial", b.digest.Encoded())
@@ -54,7 +54,7 @@ func (c *Client) blob(ctx context.Context, b blob, progress *counter) error {
 	}
 	defer c.turns.Release(1)
 	if there(path) { // fetched by another process meanwhile
-		progress.add(b.size)
+		progress.Add(b.size)
 		return nil
 	}
 	return b.fetch(ctx, partial, path, progress)
@@ -73,10 +73,10 @@ type transfer struct {
 	sum      hash.Hash
 	have     int64
 	resumed  bool // a part of it is from an earlier attempt
-	progress *counter
+	progress *step.Counter
 }
 
-func (b blob) fetch(ctx context.Context, partial, path string, progress *counter) error {
+func (b blob) fetch(ctx context.Context, partial, path string, progress *step.Counter) error {
 	file, err := os.OpenFile(partial, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return err
@@ -88,7 +88,7 @@ func (b blob) fetch(ctx context.Context, partial, path string, progress *counter
 	}
 	if t.have > 0 {
 		t.resumed = true
-		progress.add(t.have)
+		progress.Add(t.have)
 	}
 	if err := t.run(ctx); err != nil {
 		return err
@@ -104,7 +104,7 @@ func (b blob) fetch(ctx context.Context, partial, path string, progress *counter
 
 // restart discards the received part.
 func (t *transfer) restart() error {
-	t.progress.add(-t.have)
+	t.progress.Add(-t.have)
 	t.have, t.resumed = 0, false
 	t.sum.Reset()
 	_, err := t.file.Seek(0, io.SeekStart)
@@ -185,7 +185,7 @@ func (t *transfer) begin(resp *http.Response) error {
 	case http.StatusOK:
 		if t.size == 0 && resp.ContentLength > 0 {
 			t.size = resp.ContentLength
-			t.progress.expect(t.size)
+			t.progress.Expect(t.size)
 		}
 		if t.have > 0 {
 			return t.restart() // the server ignored the Range header
@@ -216,6 +216,6 @@ func (t *transfer) take(body io.Reader) error {
 // Write counts the bytes that were written to the file.
 func (t *transfer) Write(p []byte) (int, error) {
 	t.have += int64(len(p))
-	t.progress.add(int64(len(p)))
+	t.progress.Add(int64(len(p)))
 	return len(p), nil
 }

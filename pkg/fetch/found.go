@@ -8,8 +8,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"sync"
-	"time"
 
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 	digest "github.com/opencontainers/go-digest"
@@ -45,41 +43,15 @@ func (f *Found) Paths() (all []string) {
 
 // Fetch downloads the blobs that are not in the cache.
 func (f *Found) Fetch(ctx context.Context) error {
-	progress := &counter{ctx: ctx}
+	progress := step.NewCounter(ctx, "", 0)
 	for _, b := range f.blobs {
-		progress.expect(b.size)
+		progress.Expect(b.size)
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	for _, b := range f.blobs {
 		group.Go(func() error { return f.client.blob(ctx, b, progress) })
 	}
 	return explain(group.Wait(), f.Name, f.host)
-}
-
-// counter reports the bytes of several transfers as one progress.
-type counter struct {
-	ctx   context.Context
-	mu    sync.Mutex
-	done  int64
-	total int64
-	told  time.Time
-}
-
-// add counts n bytes. n is negative if a transfer starts again.
-func (c *counter) add(n int64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.done += n
-	if now := time.Now(); now.Sub(c.told) > 100*time.Millisecond || c.done == c.total {
-		c.told = now
-		step.Report(c.ctx, "", c.done, c.total)
-	}
-}
-
-func (c *counter) expect(n int64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.total += n
 }
 
 // checksumLimit is the maximum size of a checksum file in bytes.

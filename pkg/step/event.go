@@ -83,18 +83,18 @@ func WithLeft(ctx context.Context, leave func(what string)) context.Context {
 	return context.WithValue(ctx, leftKey{}, leave)
 }
 
-// Counter counts the bytes written to it and reports every few megabytes.
+// Counter counts the bytes written to it and reports them several times per second.
 // Several writers may share it.
 type Counter struct {
-	ctx   context.Context
-	what  string
-	total int64
+	ctx  context.Context
+	what string
 
-	mu             sync.Mutex
-	done, reported int64
+	mu          sync.Mutex
+	done, total int64
+	reported    time.Time
 }
 
-const reportEvery = 4 << 20
+const reportEvery = 100 * time.Millisecond
 
 // NewCounter reports the bytes as progress of what. total is 0 if it is unknown.
 func NewCounter(ctx context.Context, what string, total int64) *Counter {
@@ -108,13 +108,20 @@ func (c *Counter) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// Add counts n bytes.
+// Expect adds n bytes to the total.
+func (c *Counter) Expect(n int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.total += n
+}
+
+// Add counts n bytes. n is negative if a transfer starts again.
 func (c *Counter) Add(n int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.done += n
-	if c.done-c.reported >= reportEvery || c.done == c.total {
-		c.reported = c.done
+	if now := time.Now(); now.Sub(c.reported) > reportEvery || c.done == c.total {
+		c.reported = now
 		Report(c.ctx, c.what, c.done, c.total)
 	}
 }

@@ -58,7 +58,7 @@ var spans = map[string]string{
 	"pkg/etcd.campaignPause":    "pause between tries",
 	"pkg/etcd.reasonPause":      "pause between looks",
 	"pkg/etcd.stuckPause":       "pause between looks",
-	"pkg/fetch.add":             "how often progress is told",
+	"pkg/step.reportEvery":      "how often progress is told",
 	"pkg/flannel.runAndWait":    "period of looks",
 	"pkg/kube.firstReopen":      "pause between tries",
 	"pkg/kube.maxReopen":        "pause between tries",
