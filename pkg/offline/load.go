@@ -44,7 +44,7 @@ func (l loading) check(ctx context.Context) (step.Diff, error) {
 	if err != nil {
 		return nil, err
 	}
-	diff, err := l.recordDiff()
+	diff, err := l.record().DiffIfKept(l.Files)
 	for _, i := range missing {
 		diff = append(diff, "load image "+i.Ref)
 	}

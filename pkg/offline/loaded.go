@@ -61,17 +61,9 @@ func (l loading) wantedRefs() (refs []string) {
 	return refs
 }
 
-// recordDiff returns what is wrong with the record, if there is one.
-func (l loading) recordDiff() (step.Diff, error) {
-	if !l.Files.Exists(l.record().Path) {
-		return nil, nil
-	}
-	return l.record().Diff(l.Files)
-}
-
 // repairRecord replaces a damaged record.
 func (l loading) repairRecord() error {
-	diff, err := l.recordDiff()
+	diff, err := l.record().DiffIfKept(l.Files)
 	if err != nil || len(diff) == 0 {
 		return err
 	}
