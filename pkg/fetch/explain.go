@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -21,22 +22,18 @@ func explain(err error, what, host string) error {
 	if err == nil || errors.Is(err, context.Canceled) || len(step.Problems(err)) > 0 {
 		return err
 	}
-	for _, known := range []func(error, string, string) *step.Problem{unfit, unheard, answered} {
-		if p := known(err, what, host); p != nil {
-			return p
-		}
+	if p := cmp.Or(unfit(err, what, host), unheard(err, what, host), answered(err, what, host)); p != nil {
+		return p
 	}
 	return err
 }
 
 // unfit explains errors of TLS: certificates and plain HTTP.
 func unfit(err error, what, host string) *step.Problem {
-	var unknown x509.UnknownAuthorityError
 	var wrongName x509.HostnameError
 	var bad x509.CertificateInvalidError
-	var noTLS tls.RecordHeaderError
 	switch {
-	case errors.As(err, &unknown):
+	case errors.As(err, new(x509.UnknownAuthorityError)):
 		return &step.Problem{Name: "unknown-authority", Text: host + " has a certificate of an authority that this machine does not trust",
 			Remedy: "give that authority's certificate with --ca-file"}
 	case errors.As(err, &wrongName):
@@ -45,7 +42,7 @@ func unfit(err error, what, host string) *step.Problem {
 	case errors.As(err, &bad):
 		return &step.Problem{Name: "certificate-invalid", Text: host + " has an invalid certificate: " + bad.Error(),
 			Remedy: "renew it, or set the clock of this machine"}
-	case errors.As(err, &noTLS), strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
+	case errors.As(err, new(tls.RecordHeaderError)), strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
 		return &step.Problem{Name: "plain-http", Text: host + " uses plain HTTP, which anyone on the network can change",
 			Remedy: "to accept plain HTTP, write http:// before its name"}
 	case errors.Is(err, link.ErrPlainHTTP):

@@ -109,24 +109,21 @@ func (r *Registry) problem(name, text, remedy string) *step.Problem {
 // Explain turns a network error or an answer of the registry into the matching step.Problem.
 func (r *Registry) Explain(err error) error {
 	var (
-		known    *step.Problem
 		dns      *net.DNSError
 		verify   *tls.CertificateVerificationError
 		answered *transport.Error
 		op       *net.OpError
-		alert    tls.AlertError
-		record   tls.RecordHeaderError
 	)
 	switch {
-	case err == nil, errors.As(err, &known), errors.Is(err, context.Canceled):
+	case err == nil, len(step.Problems(err)) > 0, errors.Is(err, context.Canceled):
 		return err
 	case errors.As(err, &dns):
 		return r.unresolved(dns)
 	case errors.As(err, &verify):
 		return r.untrusted(verify.Err)
-	case errors.Is(err, link.ErrPlainHTTP), errors.As(err, &record), strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
+	case errors.Is(err, link.ErrPlainHTTP), errors.As(err, new(tls.RecordHeaderError)), strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
 		return r.problem("plain-http", "uses plain HTTP, which anyone on the network can read and change", "configure TLS there, or set --insecure")
-	case errors.As(err, &alert), strings.Contains(err.Error(), "remote error: tls:"):
+	case errors.As(err, new(tls.AlertError)), strings.Contains(err.Error(), "remote error: tls:"):
 		return r.problem("client-cert", "refuses the TLS connection: "+err.Error(), "give a client certificate that it trusts with --registry-cert and --registry-key")
 	case errors.As(err, &answered):
 		return r.answered(answered)
@@ -149,12 +146,10 @@ func (r *Registry) unresolved(err *net.DNSError) *step.Problem {
 }
 
 func (r *Registry) untrusted(err error) error {
-	var wrongName x509.HostnameError
-	var expired x509.CertificateInvalidError
 	switch {
-	case errors.As(err, &wrongName):
+	case errors.As(err, new(x509.HostnameError)):
 		return r.problem("ca", "has a certificate for another name: "+err.Error(), "use a name or address of that certificate")
-	case errors.As(err, &expired):
+	case errors.As(err, new(x509.CertificateInvalidError)):
 		return r.problem("ca", "has an invalid certificate: "+err.Error(), "renew it, or set the clock of this machine")
 	case len(r.CA) > 0:
 		return r.problem("ca", "has a certificate that was not signed by the given authority: "+err.Error(), "give the correct one with --registry-ca")
