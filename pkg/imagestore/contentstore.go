@@ -32,20 +32,18 @@ type stagingStore struct {
 	dir      string
 	stream   *layerStream
 	unpacked unpackedDirs
-
-	mu     sync.Mutex
-	layers map[digest.Digest]*stagedLayer
+	layers   sync.Map // digest.Digest → *stagedLayer
 }
 
 func newStagingStore(c *containerd.Client, snapshotter, dir string) *stagingStore {
 	unpacked := newUnpackedDirs()
 	stream := newLayerStream(c.SnapshotService(snapshotter), unpacked)
-	return &stagingStore{Store: c.ContentStore(), dir: dir, stream: stream, unpacked: unpacked, layers: map[digest.Digest]*stagedLayer{}}
+	return &stagingStore{Store: c.ContentStore(), dir: dir, stream: stream, unpacked: unpacked}
 }
 
 func (s *stagingStore) close() {
-	for _, layer := range s.layers {
-		layer.file.Close()
+	for _, layer := range s.layers.Range {
+		layer.(*stagedLayer).file.Close()
 	}
 }
 
@@ -85,17 +83,9 @@ func (s *stagingStore) client(c *containerd.Client) (*containerd.Client, error) 
 }
 
 func (s *stagingStore) layer(d digest.Digest) *stagedLayer {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.layers[d]
-}
-
-func (s *stagingStore) keep(layer *stagedLayer) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if d := layer.Digest(); s.layers[d] == nil {
-		s.layers[d] = layer
-	}
+	found, _ := s.layers.Load(d)
+	layer, _ := found.(*stagedLayer)
+	return layer
 }
 
 // Writer implements content.Ingester.
@@ -175,7 +165,7 @@ func (l *stagedLayer) Commit(_ context.Context, size int64, expected digest.Dige
 	if size > 0 && size != l.size || expected != "" && expected != l.Digest() {
 		return errors.Join(errors.New("layer "+l.Digest().String()+" is not what was expected: "+expected.String()), l.file.Close())
 	}
-	l.store.keep(l)
+	l.store.layers.LoadOrStore(l.Digest(), l)
 	return nil
 }
 
