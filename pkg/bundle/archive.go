@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	digest "github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
@@ -18,13 +19,6 @@ import (
 
 // dockerManifest is read by a Docker without containerd's image store.
 const dockerManifest = "manifest.json"
-
-// dockerImage is an element of manifest.json in a `docker save` archive.
-type dockerImage struct {
-	Config   string
-	RepoTags []string
-	Layers   []string
-}
 
 // Archive is an archive of images on its way into a store.
 type Archive struct {
@@ -135,7 +129,7 @@ func once(blobs []digest.Digest) []digest.Digest {
 }
 
 // indexesOf returns the content of index.json and manifest.json of an archive.
-func (m Manifest) indexesOf(images []Image, arch string) (index ocispec.Index, docker []dockerImage) {
+func (m Manifest) indexesOf(images []Image, arch string) (index ocispec.Index, docker tarball.Manifest) {
 	index.SchemaVersion, index.MediaType = 2, ocispec.MediaTypeImageIndex
 	platform := image.Platform(arch)
 	for _, i := range images {
@@ -148,8 +142,8 @@ func (m Manifest) indexesOf(images []Image, arch string) (index ocispec.Index, d
 	return index, docker
 }
 
-func (p PlatformImage) docker(ref string) dockerImage {
-	d := dockerImage{Config: blobName(p.Config), RepoTags: []string{ref}}
+func (p PlatformImage) docker(ref string) tarball.Descriptor {
+	d := tarball.Descriptor{Config: blobName(p.Config), RepoTags: []string{ref}}
 	for _, l := range p.Layers {
 		d.Layers = append(d.Layers, blobName(l))
 	}
@@ -160,7 +154,7 @@ func (p PlatformImage) docker(ref string) dockerImage {
 // bundle. It allows only one image per name. If there are several architectures,
 // each image is named after its own, as before manifest lists existed:
 // pause-arm64:3.10.2.
-func (m Manifest) dockerManifest() (all []dockerImage) {
+func (m Manifest) dockerManifest() (all tarball.Manifest) {
 	archs := m.Archs()
 	for _, i := range m.Images {
 		for _, arch := range archs {

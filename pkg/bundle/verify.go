@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	digest "github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
@@ -227,7 +228,7 @@ func (m Manifest) verifyIndex(data []byte) error {
 }
 
 func (m Manifest) verifyDockerTable(data []byte) error {
-	var table []dockerImage
+	var table tarball.Manifest
 	if err := json.Unmarshal(data, &table); err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	digest "github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
@@ -131,7 +132,7 @@ func (b *Builder) writeHead(w io.Writer) error {
 }
 
 // tables returns the members in which other tools look for images.
-func tables(index ocispec.Index, docker []dockerImage) (all []member, err error) {
+func tables(index ocispec.Index, docker tarball.Manifest) (all []member, err error) {
 	for _, t := range []struct {
 		name  string
 		value any
