@@ -72,20 +72,15 @@ func (n Network) tryReserve(ctx context.Context, client *clientv3.Client, host s
 
 // Reserved returns the subnet that is reserved for a host, if it is in the network.
 func (n Network) Reserved(ctx context.Context, client *clientv3.Client, host string) (netip.Prefix, error) {
-	subnet, err := reserved(ctx, client, host)
+	subnet, err := Reserved(ctx, client, host)
 	if !n.fits(subnet) {
 		return netip.Prefix{}, err
 	}
 	return subnet, err
 }
 
-// HasReserved reports whether a subnet of any network is reserved for a host.
-func HasReserved(ctx context.Context, client *clientv3.Client, host string) (bool, error) {
-	subnet, err := reserved(ctx, client, host)
-	return subnet.IsValid(), err
-}
-
-func reserved(ctx context.Context, client *clientv3.Client, host string) (netip.Prefix, error) {
+// Reserved returns the subnet of any network that is reserved for a host.
+func Reserved(ctx context.Context, client *clientv3.Client, host string) (netip.Prefix, error) {
 	now, err := reservations(ctx, client)
 	if err != nil {
 		return netip.Prefix{}, err
@@ -121,7 +116,7 @@ func Holders(ctx context.Context, client *clientv3.Client) (map[string]netip.Add
 
 // Release deletes the reservation and the lease of a host.
 func Release(ctx context.Context, client *clientv3.Client, host string) error {
-	subnet, err := reserved(ctx, client, host)
+	subnet, err := Reserved(ctx, client, host)
 	if err != nil || !subnet.IsValid() {
 		return err
 	}
@@ -199,7 +194,7 @@ func claim(ctx context.Context, etcd Etcd, host, publicIP string) error {
 		return err
 	}
 	defer client.Close()
-	subnet, err := reserved(ctx, client, host)
+	subnet, err := Reserved(ctx, client, host)
 	if err != nil {
 		return err
 	}

@@ -126,8 +126,8 @@ func hasPlace(ctx context.Context, client *clientv3.Client, name string) error {
 	if err != nil || admitted {
 		return err
 	}
-	reserved, err := flannel.HasReserved(ctx, client, name)
-	if err != nil || reserved {
+	reserved, err := flannel.Reserved(ctx, client, name)
+	if err != nil || reserved.IsValid() {
 		return err
 	}
 	return &step.Problem{Name: "node-unknown", Text: "the cluster has no host " + name, Remedy: "use a name that `kubectl get nodes` lists"}
