@@ -118,7 +118,7 @@ func (c Machines) WhilePaused(ctx context.Context, names []string, do func() err
 	}
 	ctx, cancel := step.Limited(context.WithoutCancel(ctx))
 	defer cancel()
-	return errors.Join(err, c.Unpause(ctx, names...))
+	return errors.Join(err, Together(names, func(name string) error { return c.unpause(ctx, name) }))
 }
 
 func (c Machines) pauseAll(ctx context.Context, names []string) error {
@@ -144,11 +144,7 @@ func (c Machines) pause(ctx context.Context, name string) error {
 	return step.Final(err)
 }
 
-// Unpause unpauses machines. A machine that is not paused is not an error.
-func (c Machines) Unpause(ctx context.Context, names ...string) error {
-	return Together(names, func(name string) error { return c.unpause(ctx, name) })
-}
-
+// unpause unpauses a machine. A machine that is not paused is not an error.
 func (c Machines) unpause(ctx context.Context, name string) error {
 	now, err := c.api.ContainerInspect(ctx, name, client.ContainerInspectOptions{})
 	if err != nil || !now.Container.State.Paused {
