@@ -3,7 +3,6 @@ package bootstrapdocker
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/filesystem"
@@ -51,10 +50,7 @@ func (d Daemon) startContainerd(ctx context.Context) error {
 	if err := errors.Join(d.noteStore(), d.Files.Put(scripts)); err != nil {
 		return err
 	}
-	if err := d.Units.Start(ctx, "containerd"); err != nil {
-		return fmt.Errorf("start containerd: %w", err)
-	}
-	return nil
+	return step.Wrap(d.Units.Start(ctx, "containerd"), "start containerd")
 }
 
 // containerdScripts returns the init script, unless the distribution has one.

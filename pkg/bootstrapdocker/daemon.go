@@ -10,7 +10,6 @@ package bootstrapdocker
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
@@ -125,10 +124,7 @@ func (d Daemon) stop(ctx context.Context) error {
 	if err := d.Units.Stop(ctx, unit); err != nil {
 		return err
 	}
-	if err := d.Units.Disable(ctx, unit); err != nil {
-		return fmt.Errorf("disable %s: %w", unit, err)
-	}
-	return nil
+	return step.Wrap(d.Units.Disable(ctx, unit), "disable %s", unit)
 }
 
 // dropData removes the daemon's data. The containers are already removed, so

@@ -3,7 +3,6 @@ package bootstrapdocker
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 
 	containerd "github.com/containerd/containerd/v2/client"
@@ -44,8 +43,5 @@ func emptyNamespace(ctx context.Context, c *containerd.Client, name string) erro
 	if err == nil {
 		err = imagestore.RemoveNamespace(ctx, c, name)
 	}
-	if err != nil {
-		return fmt.Errorf("containerd namespace %s: %w", name, err)
-	}
-	return nil
+	return step.Wrap(err, "containerd namespace %s", name)
 }

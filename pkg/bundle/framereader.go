@@ -13,6 +13,7 @@ import (
 	digest "github.com/opencontainers/go-digest"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle/compression"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // frameReader reads blobs of a bundle. It decompresses each frame only once if
@@ -94,10 +95,7 @@ func (r *frameReader) copyUnverified(w io.Writer, d digest.Digest) error {
 		defer blob.Close()
 		_, err = io.Copy(w, blob)
 	}
-	if err != nil {
-		return fmt.Errorf("bundle %s: blob %s: %w", r.Path, d, err)
-	}
-	return nil
+	return step.Wrap(err, "bundle %s: blob %s", r.Path, d)
 }
 
 func (r *frameReader) open(d digest.Digest) (io.ReadCloser, error) {

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle/compression"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // Bundle is an open bundle. Several goroutines may read it at the same time.
@@ -190,19 +191,13 @@ func readMember(h *tar.Header, r io.Reader, limit int64) ([]byte, error) {
 		return nil, fmt.Errorf("%s has %d bytes, more than the %d allowed", h.Name, h.Size, limit)
 	}
 	data, err := io.ReadAll(r)
-	if err != nil {
-		return nil, fmt.Errorf("read %s: it is cut short or damaged: %w", h.Name, err)
-	}
-	return data, nil
+	return data, step.Wrap(err, "read %s: it is cut short or damaged", h.Name)
 }
 
 // Find returns the image of a reference for an architecture.
 func (b *Bundle) Find(ref, arch string) (Image, error) {
 	found, err := b.Manifest.Find(ref, arch)
-	if err != nil {
-		return found, fmt.Errorf("bundle %s: %w", b.Path, err)
-	}
-	return found, nil
+	return found, step.Wrap(err, "bundle %s", b.Path)
 }
 
 // CNIPlugins returns the digests of the CNI plugins for an architecture by name.

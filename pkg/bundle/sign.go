@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // signature is the member behind the manifest of a signed bundle. It covers the
@@ -48,10 +50,7 @@ func verifySignature(key ed25519.PublicKey, manifest, member []byte) error {
 }
 
 func parseSignature(member []byte) (s signature, err error) {
-	if err := DecodeStrict(member, &s); err != nil {
-		return s, fmt.Errorf("read %s: %w", signatureName, err)
-	}
-	return s, nil
+	return s, step.Wrap(DecodeStrict(member, &s), "read %s", signatureName)
 }
 
 func fingerprint(key ed25519.PublicKey) string {

@@ -233,8 +233,5 @@ func openHostPorts(ctx context.Context, p attached) error {
 		Args: []string{portmap}, Stdin: bytes.NewReader(config),
 		Env: []string{"CNI_COMMAND=ADD", "CNI_CONTAINERID=" + p.Sandbox, "CNI_NETNS=" + p.Netns, "CNI_IFNAME=eth0", "CNI_PATH=" + cniBinDir},
 	}.Run(ctx)
-	if err != nil {
-		return fmt.Errorf("open the host ports of the pod %s: %w", p.pod(), err)
-	}
-	return nil
+	return step.Wrap(err, "open the host ports of the pod %s", p.pod())
 }

@@ -168,10 +168,7 @@ func installedVersion(ctx context.Context) (*version.Version, error) {
 		return nil, err
 	}
 	v, err := version.ParseGeneric(parseVersion(text))
-	if err != nil {
-		return nil, fmt.Errorf("containerd --version: %w", err)
-	}
-	return v, nil
+	return v, step.Wrap(err, "containerd --version")
 }
 
 func parseVersion(text string) string {

@@ -102,9 +102,9 @@ func (d *Engine) Run(ctx context.Context, c Container) error {
 		return portError(d.run(ctx, c, now.Container.State))
 	}
 	if err := d.replace(ctx, c); err != nil {
-		return doing("create container", c.Name, err)
+		return step.Wrap(err, "create container %s", c.Name)
 	}
-	return doing("start container", c.Name, portError(startContainer(ctx, d.Client, c.Name)))
+	return step.Wrap(portError(startContainer(ctx, d.Client, c.Name)), "start container %s", c.Name)
 }
 
 func (d *Engine) run(ctx context.Context, c Container, now *container.State) error {

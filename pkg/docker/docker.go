@@ -90,14 +90,6 @@ func gone(err error) error {
 	return err
 }
 
-// doing wraps an error with the action and its object.
-func doing(verb, name string, err error) error {
-	if err != nil {
-		return fmt.Errorf("%s %s: %w", verb, name, err)
-	}
-	return nil
-}
-
 // DefaultAddress is the default address of an engine.
 const DefaultAddress = "unix:///var/run/docker.sock"
 
@@ -154,11 +146,11 @@ func fromContext(name string) (clidocker.Endpoint, error) {
 		return clidocker.Endpoint{}, fmt.Errorf("docker context %s does not exist (`docker context ls` lists all contexts)", name)
 	}
 	if err != nil {
-		return clidocker.Endpoint{}, doing("docker context", name, err)
+		return clidocker.Endpoint{}, step.Wrap(err, "docker context %s", name)
 	}
 	meta, err := clidocker.EndpointFromContext(found)
 	if err != nil {
-		return clidocker.Endpoint{}, doing("docker context", name, err)
+		return clidocker.Endpoint{}, step.Wrap(err, "docker context %s", name)
 	}
 	return clidocker.WithTLSData(contexts, name, meta)
 }
@@ -178,7 +170,7 @@ func atAddress(address string) (clidocker.Endpoint, error) {
 	dir = cmp.Or(dir, config.Dir())
 	file := func(name string) string { return filepath.Join(dir, name) }
 	endpoint.TLSData, err = dockercontext.TLSDataFromFiles(file("ca.pem"), file("cert.pem"), file("key.pem"))
-	return endpoint, doing("certificates for engine", address, err)
+	return endpoint, step.Wrap(err, "certificates for engine %s", address)
 }
 
 // Remote reports whether the engine may be on another machine, with other paths and ports.

@@ -15,6 +15,8 @@ import (
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/api/types/mount"
 	"github.com/moby/moby/client"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // EngineHost describes the host of the engine, as far as machines on it depend on it.
@@ -150,10 +152,7 @@ func (c Cluster) FillVolume(ctx context.Context, volume, image string, file Sent
 		})
 		defer content.Close()
 		_, err := c.api.CopyToContainer(ctx, id, client.CopyToContainerOptions{DestinationPath: target, Content: content})
-		if err != nil {
-			return fmt.Errorf("copy %s to the engine: %w", file.Name, err)
-		}
-		return nil
+		return step.Wrap(err, "copy %s to the engine", file.Name)
 	})
 }
 

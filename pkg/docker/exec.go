@@ -31,7 +31,7 @@ func (d *Engine) ExecIn(ctx context.Context, name string, c host.Command) error 
 		AttachStdin: c.Stdin != nil, AttachStdout: true, AttachStderr: true,
 	})
 	if err != nil {
-		return doing("run a command in", name, err)
+		return step.Wrap(err, "run a command in %s", name)
 	}
 	defer stream.Close()
 	run := &execution{docker: d, container: name, command: c, stream: stream}
@@ -97,7 +97,7 @@ func (e *execution) copy(ctx context.Context) error {
 func (e *execution) send(sent chan<- error) {
 	source := &keptError{Reader: e.command.Stdin}
 	_, _ = io.Copy(e.stream.Conn, source)
-	sent <- doing("read the stdin of a command in", e.container, source.err)
+	sent <- step.Wrap(source.err, "read the stdin of a command in %s", e.container)
 	_ = e.stream.CloseWrite()
 }
 
@@ -205,7 +205,7 @@ func (d *Engine) ShellIn(ctx context.Context, name string, s Shell) error {
 		Cmd: s.Args, Env: s.Env, TTY: true, AttachStdin: true, AttachStdout: true, AttachStderr: true,
 	})
 	if err != nil {
-		return doing("run a shell in", name, err)
+		return step.Wrap(err, "run a shell in %s", name)
 	}
 	defer stream.Close()
 	defer context.AfterFunc(ctx, stream.Close)()

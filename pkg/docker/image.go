@@ -19,6 +19,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // Images are the images of an engine.
@@ -72,7 +73,7 @@ func (i Images) LayerDirs(ctx context.Context, ref string) (map[string]string, e
 // Named lists the references that match a pattern: "registry/name:*".
 func (i Images) Named(ctx context.Context, pattern string) ([]string, error) {
 	refs, err := i.references(ctx, client.Filters{}.Add("reference", pattern))
-	return refs, doing("list", "images", err)
+	return refs, step.Wrap(err, "list images")
 }
 
 func (i Images) references(ctx context.Context, filter client.Filters) (refs []string, err error) {

@@ -19,6 +19,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // Machines are the machines of a cluster.
@@ -191,22 +192,20 @@ func (c Machines) Kept(ctx context.Context, name string, size bool) (KeptMachine
 	if kept.Started, err = time.Parse(time.RFC3339Nano, found.State.StartedAt); err != nil {
 		return kept, fmt.Errorf("when %s was started: %w", name, err)
 	}
-	if err := json.Unmarshal([]byte(found.Config.Labels[machineLabel]), &kept.Machine); err != nil {
-		return kept, fmt.Errorf("what %s was made from is not known: %w", name, err)
-	}
-	return kept, nil
+	err = json.Unmarshal([]byte(found.Config.Labels[machineLabel]), &kept.Machine)
+	return kept, step.Wrap(err, "what %s was made from is not known", name)
 }
 
 // Commit makes an image of a machine's root file system, without its volumes.
 func (c Machines) Commit(ctx context.Context, name, ref string) error {
 	_, err := c.api.ContainerCommit(ctx, name, client.ContainerCommitOptions{Reference: ref, NoPause: true})
-	return doing("keep the root file system of", name, err)
+	return step.Wrap(err, "keep the root file system of %s", name)
 }
 
 // Remove removes a machine and the volumes that no other uses. Missing ones are no error.
 func (c Machines) Remove(ctx context.Context, name string, volumes []string) error {
 	if err := removeContainer(ctx, c.api, name); err != nil {
-		return doing("remove", name, err)
+		return step.Wrap(err, "remove %s", name)
 	}
 	return host.Each(volumes, func(volume string) error { return Cluster(c).RemoveVolume(ctx, volume) })
 }

@@ -9,6 +9,8 @@ import (
 	"github.com/containerd/errdefs"
 	"github.com/moby/moby/api/types/network"
 	"github.com/moby/moby/client"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // Network is a network on an engine.
@@ -53,13 +55,13 @@ func (c Cluster) MakeNetwork(ctx context.Context, name string, subnet netip.Pref
 		IPAM:   &network.IPAM{Config: []network.IPAMConfig{{Subnet: subnet, Gateway: subnet.Addr().Next()}}},
 		Labels: map[string]string{OurLabel: clusterOwner, ClusterLabel: c.name},
 	})
-	return doing("make network", name, err)
+	return step.Wrap(err, "make network %s", name)
 }
 
 // RemoveNetwork removes a network. A missing network is not an error.
 func (c Cluster) RemoveNetwork(ctx context.Context, name string) error {
 	_, err := c.api.NetworkRemove(ctx, name, client.NetworkRemoveOptions{})
-	return doing("remove network", name, gone(err))
+	return step.Wrap(gone(err), "remove network %s", name)
 }
 
 func (c Cluster) removeNetworks(ctx context.Context) error {

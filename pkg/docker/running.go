@@ -93,7 +93,7 @@ func (c Machines) SwitchOn(ctx context.Context, names ...string) error {
 			return err
 		}
 		_, err := c.api.ContainerStart(ctx, name, client.ContainerStartOptions{})
-		return doing("start", name, err)
+		return step.Wrap(err, "start %s", name)
 	})
 }
 
@@ -104,7 +104,7 @@ func (c Machines) SwitchOff(ctx context.Context, names ...string) error {
 			return err
 		}
 		_, err := c.api.ContainerStop(ctx, name, client.ContainerStopOptions{})
-		return doing("shut down", name, gone(err))
+		return step.Wrap(gone(err), "shut down %s", name)
 	})
 }
 
@@ -124,7 +124,7 @@ func (c Machines) WhilePaused(ctx context.Context, names []string, do func() err
 func (c Machines) pauseAll(ctx context.Context, names []string) error {
 	limited := step.WithLimit(ctx, step.CheckLimit(ctx))
 	return Together(names, func(name string) error {
-		return doing("pause", name, step.Until(limited, func(context.Context) error { return c.pause(ctx, name) }, nil))
+		return step.Wrap(step.Until(limited, func(context.Context) error { return c.pause(ctx, name) }, nil), "pause %s", name)
 	})
 }
 
@@ -148,10 +148,10 @@ func (c Machines) pause(ctx context.Context, name string) error {
 func (c Machines) unpause(ctx context.Context, name string) error {
 	now, err := c.api.ContainerInspect(ctx, name, client.ContainerInspectOptions{})
 	if err != nil || !now.Container.State.Paused {
-		return doing("inspect container", name, gone(err))
+		return step.Wrap(gone(err), "inspect container %s", name)
 	}
 	_, err = c.api.ContainerUnpause(ctx, name, client.ContainerUnpauseOptions{})
-	return doing("unpause", name, err)
+	return step.Wrap(err, "unpause %s", name)
 }
 
 // removeContainer removes a container, running or not. An engine that already removes it for

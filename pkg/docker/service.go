@@ -44,11 +44,11 @@ func (s Service) Restart(ctx context.Context) error {
 	ctx, cancel := step.Limited(ctx)
 	defer cancel()
 	if _, err := docker.ContainerStop(ctx, s.Name, client.ContainerStopOptions{}); err != nil {
-		return doing("stop container", s.Name, err)
+		return step.Wrap(err, "stop container %s", s.Name)
 	}
 	return step.Until(ctx, func(ctx context.Context) error {
 		_, err := docker.ContainerStart(ctx, s.Name, client.ContainerStartOptions{})
-		return doing("start container", s.Name, err)
+		return step.Wrap(err, "start container %s", s.Name)
 	}, nil)
 }
 

@@ -72,5 +72,5 @@ func send(ctx context.Context, archive io.Reader, verb, what string, request fun
 		defer answer.Close()
 		err = failureIn(attention.heard(answer))
 	}
-	return doing(verb, what, attention.explain(ctx, err))
+	return step.Wrap(attention.explain(ctx, err), "%s %s", verb, what)
 }

@@ -9,6 +9,8 @@ import (
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/api/types/mount"
 	"github.com/moby/moby/client"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // Volume is a volume of a cluster.
@@ -22,7 +24,7 @@ func (c Cluster) MakeVolume(ctx context.Context, name string, labels map[string]
 	all := map[string]string{OurLabel: clusterOwner, ClusterLabel: c.name}
 	maps.Copy(all, labels)
 	_, err := c.api.VolumeCreate(ctx, client.VolumeCreateOptions{Name: name, Labels: all})
-	return doing("make volume", name, err)
+	return step.Wrap(err, "make volume %s", name)
 }
 
 // Volumes lists the volumes of the cluster.
@@ -41,7 +43,7 @@ func (c Cluster) Volumes(ctx context.Context) ([]Volume, error) {
 // RemoveVolume removes a volume. A missing volume is not an error.
 func (c Cluster) RemoveVolume(ctx context.Context, name string) error {
 	_, err := c.api.VolumeRemove(ctx, name, client.VolumeRemoveOptions{Force: true})
-	return doing("remove volume", name, gone(err))
+	return step.Wrap(gone(err), "remove volume %s", name)
 }
 
 // VolumeCopy describes copies of a volume.
@@ -92,7 +94,7 @@ func (c Cluster) CopyVolume(ctx context.Context, v VolumeCopy) error {
 	if err != nil && ctx.Err() == nil && len(mounts) < len(apart) {
 		err = run(apart)
 	}
-	return doing("copy volume", v.From, err)
+	return step.Wrap(err, "copy volume %s", v.From)
 }
 
 // volumesDir is the directory of the volumes in a container that copies them.
@@ -128,7 +130,7 @@ func (c Cluster) Measure(ctx context.Context, image string, volumes []string) (u
 	}
 	out, err := c.inVolumes(ctx, image, script, mounts)
 	if err != nil {
-		return 0, 0, doing("measure the volumes of", c.name, err)
+		return 0, 0, step.Wrap(err, "measure the volumes of %s", c.name)
 	}
 	if _, err := fmt.Sscan(out, &used, &free); err != nil {
 		return 0, 0, fmt.Errorf("measure the volumes of %s: %q: %w", c.name, out, err)

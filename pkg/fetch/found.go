@@ -89,8 +89,5 @@ func (c *Client) checksum(ctx context.Context, address string) (digest.Digest, e
 		return "", fmt.Errorf("%s is empty", address)
 	}
 	d := digest.NewDigestFromEncoded(digest.SHA512, string(bytes.ToLower(words[0])))
-	if err := d.Validate(); err != nil {
-		return "", fmt.Errorf("%s does not begin with a SHA-512: %w", address, err)
-	}
-	return d, nil
+	return d, step.Wrap(d.Validate(), "%s does not begin with a SHA-512", address)
 }

@@ -32,10 +32,7 @@ func (n Network) Reserve(ctx context.Context, client *clientv3.Client, host stri
 		}
 		return err
 	}, nil)
-	if err != nil {
-		return subnet, fmt.Errorf("reserve a subnet for host %s: %w", host, err)
-	}
-	return subnet, nil
+	return subnet, step.Wrap(err, "reserve a subnet for host %s", host)
 }
 
 // errMeanwhile is returned if the reservations have changed since they were read.
@@ -90,10 +87,7 @@ func Reserved(ctx context.Context, client *clientv3.Client, host string) (netip.
 
 func reservations(ctx context.Context, client *clientv3.Client) (*clientv3.GetResponse, error) {
 	now, err := client.Get(ctx, reservedKey, clientv3.WithPrefix())
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", reservedKey, err)
-	}
-	return now, nil
+	return now, step.Wrap(err, "read %s", reservedKey)
 }
 
 // Holders returns, by name, the addresses of the hosts that have leased their subnet.
@@ -121,10 +115,7 @@ func Release(ctx context.Context, client *clientv3.Client, host string) error {
 		return err
 	}
 	_, err = client.Txn(ctx).Then(clientv3.OpDelete(reservationOf(subnet)), clientv3.OpDelete(LeaseKey(subnet))).Commit()
-	if err != nil {
-		return fmt.Errorf("release the subnet %s of host %s: %w", subnet, host, err)
-	}
-	return nil
+	return step.Wrap(err, "release the subnet %s of host %s", subnet, host)
 }
 
 func reservationOf(subnet netip.Prefix) string { return reservedKey + keyOf(subnet) }
@@ -221,10 +212,7 @@ func lend(ctx context.Context, client *clientv3.Client, subnet netip.Prefix, pub
 	if err == nil {
 		_, err = client.Put(ctx, LeaseKey(subnet), fmt.Sprintf(`{"PublicIP":%q}`, publicIP), clientv3.WithLease(granted.ID))
 	}
-	if err != nil {
-		return fmt.Errorf("lease the subnet %s: %w", subnet, err)
-	}
-	return nil
+	return step.Wrap(err, "lease the subnet %s", subnet)
 }
 
 // elsewhere returns the problem that another host, which is gone, still has a lease

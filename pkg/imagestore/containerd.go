@@ -208,10 +208,7 @@ func (s containerdStore) unpack(ctx context.Context, c *containerd.Client, all [
 	group, ctx := errgroup.WithContext(ctx)
 	for _, img := range all {
 		group.Go(func() error {
-			if err := containerd.NewImageWithPlatform(c, img, platforms.All).Unpack(ctx, s.snapshotter); err != nil {
-				return fmt.Errorf("unpack %s: %w", img.Name, err)
-			}
-			return nil
+			return step.Wrap(containerd.NewImageWithPlatform(c, img, platforms.All).Unpack(ctx, s.snapshotter), "unpack %s", img.Name)
 		})
 	}
 	return group.Wait()

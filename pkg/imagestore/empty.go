@@ -2,7 +2,6 @@ package imagestore
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"syscall"
@@ -17,6 +16,7 @@ import (
 	"github.com/opencontainers/go-digest"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // RemoveNamespace removes a namespace of containerd with all images, snapshots,
@@ -60,10 +60,7 @@ func removeContainer(ctx context.Context, one containerd.Container) error {
 	if err = gone(err); err == nil {
 		err = gone(one.Delete(ctx, containerd.WithSnapshotCleanup))
 	}
-	if err != nil {
-		return fmt.Errorf("container %s: %w", one.ID(), err)
-	}
-	return nil
+	return step.Wrap(err, "container %s", one.ID())
 }
 
 // removeEach calls remove for each of all. A name that no longer exists is not

@@ -101,10 +101,7 @@ func (o Options) write(ctx context.Context, built []image.Built, configure func(
 	if err != nil || b.Wrote(o.Output, o.Quick) {
 		return err
 	}
-	if err := b.Write(ctx, o.Output); err != nil {
-		return fmt.Errorf("write bundle %s: %w", o.Output, err)
-	}
-	return nil
+	return step.Wrap(b.Write(ctx, o.Output), "write bundle %s", o.Output)
 }
 
 func (o Options) wanted() []image.Image {

@@ -9,6 +9,14 @@ import (
 	"time"
 )
 
+// Wrap adds to an error what failed, as in "make volume data"; nil stays nil.
+func Wrap(err error, format string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), err)
+}
+
 type unanswered struct{ error }
 
 func (u *unanswered) Unwrap() error { return u.error }

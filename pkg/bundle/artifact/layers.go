@@ -2,7 +2,6 @@ package artifact
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
 	"sync"
@@ -54,10 +53,7 @@ func (p push) compress(ctx context.Context, layers []digest.Digest) (layerFiles,
 		}
 		all[d] = &layerFile{data: data}
 		err = all[d].compress(ctx, func(w io.Writer) error { return copyTo(io.MultiWriter(w, progress)) }, p.Blobs[d].Size)
-		if err != nil {
-			return fmt.Errorf("compress layer %s: %w", d, err)
-		}
-		return nil
+		return step.Wrap(err, "compress layer %s", d)
 	})
 	return all, err
 }

@@ -185,10 +185,7 @@ func (p push) blobs(ctx context.Context, images []bundle.Image, layers layerFile
 	group.SetLimit(pushJobs)
 	for _, d := range slices.Sorted(maps.Keys(repos)) {
 		group.Go(func() error {
-			if err := p.layer(ctx, &compressedLayer{layerFile: layers[d], progress: progress}, repos[d]); err != nil {
-				return fmt.Errorf("push layer %s: %w", layers[d].blob.Digest, err)
-			}
-			return nil
+			return step.Wrap(p.layer(ctx, &compressedLayer{layerFile: layers[d], progress: progress}, repos[d]), "push layer %s", layers[d].blob.Digest)
 		})
 	}
 	return group.Wait()
