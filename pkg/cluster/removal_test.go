@@ -12,6 +12,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
@@ -46,7 +47,7 @@ func volumesLeft(t *testing.T, s *session.Session) string {
 	must.NoError(t, err)
 	var names []string
 	for _, v := range all {
-		if !v.IsNote() {
+		if !docker.IsNote(v) {
 			names = append(names, strings.TrimPrefix(v.Name, s.Name))
 		}
 	}

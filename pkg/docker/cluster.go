@@ -47,12 +47,8 @@ type FoundMachine struct {
 const clusterOwner = "cluster"
 
 // Machines lists all containers of the engine, except helper containers of clusters.
-func (d *Engine) Machines(ctx context.Context) ([]FoundMachine, error) {
+func (d *Engine) Machines(ctx context.Context) (all []FoundMachine, err error) {
 	list, err := d.ContainerList(ctx, client.ContainerListOptions{All: true})
-	if err != nil {
-		return nil, err
-	}
-	var all []FoundMachine
 	for _, c := range list.Items {
 		cluster := c.Labels[ClusterLabel]
 		if cluster != "" && c.Labels[OurLabel] != clusterOwner {
@@ -66,7 +62,7 @@ func (d *Engine) Machines(ctx context.Context) ([]FoundMachine, error) {
 		}
 		all = append(all, m)
 	}
-	return all, nil
+	return all, err
 }
 
 // nameOf returns the name of a container, or its ID if it has none.
@@ -102,19 +98,13 @@ func (c Cluster) Remove(ctx context.Context, last string) error {
 
 func (c Cluster) removeContainers(ctx context.Context, filter client.Filters) error {
 	list, err := c.api.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: filter})
-	if err != nil {
-		return err
-	}
-	return Together(list.Items, func(found container.Summary) error { return removeContainer(ctx, c.api, found.ID) })
+	return errors.Join(err, Together(list.Items, func(found container.Summary) error { return removeContainer(ctx, c.api, found.ID) }))
 }
 
 func (c Cluster) removeVolumes(ctx context.Context, lastNote string) error {
 	all, err := c.Volumes(ctx)
-	if err != nil {
-		return err
-	}
 	others := slices.DeleteFunc(all, func(v Volume) bool { return v.Labels[noteKeyLabel] == lastNote })
-	return Together(others, func(v Volume) error { return c.RemoveVolume(ctx, v.Name) })
+	return errors.Join(err, Together(others, func(v Volume) error { return c.RemoveVolume(ctx, v.Name) }))
 }
 
 func encoded(v any) []byte {

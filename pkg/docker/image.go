@@ -173,7 +173,7 @@ func (i Images) Remove(ctx context.Context, ref string) error {
 // Users returns the containers that prevent the removal of an image reference: running and
 // stopped containers of the image, and containers that mount the image. It returns none if the
 // image has further references, or if the engine does not answer.
-func (i Images) Users(ctx context.Context, ref string) ([]string, error) {
+func (i Images) Users(ctx context.Context, ref string) (users []string, err error) {
 	found, err := i.api.ImageInspect(ctx, ref)
 	if errdefs.IsNotFound(err) || err != nil && client.IsErrConnectionFailed(err) {
 		return nil, nil
@@ -185,7 +185,6 @@ func (i Images) Users(ctx context.Context, ref string) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list containers: %w", err)
 	}
-	var users []string
 	for _, c := range list.Items {
 		mounts := slices.ContainsFunc(c.Mounts, func(m container.MountPoint) bool {
 			return m.Type == mount.TypeImage && (m.Source == ref || m.Source == found.ID || m.Name == ref)

@@ -2,6 +2,7 @@ package docker
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -31,12 +32,8 @@ func (d *Engine) Network(ctx context.Context, name string) (n network.Inspect, o
 }
 
 // Networks lists the engine's networks.
-func (d *Engine) Networks(ctx context.Context) ([]Network, error) {
+func (d *Engine) Networks(ctx context.Context) (all []Network, err error) {
 	list, err := d.NetworkList(ctx, client.NetworkListOptions{})
-	if err != nil {
-		return nil, err
-	}
-	var all []Network
 	for _, n := range list.Items {
 		found := Network{Name: n.Name, Cluster: n.Labels[ClusterLabel], Options: n.Options}
 		for _, c := range n.IPAM.Config {
@@ -44,7 +41,7 @@ func (d *Engine) Networks(ctx context.Context) ([]Network, error) {
 		}
 		all = append(all, found)
 	}
-	return all, nil
+	return all, err
 }
 
 // MakeNetwork makes a bridge network of the cluster, whose gateway is its first address.
@@ -66,10 +63,7 @@ func (c Cluster) RemoveNetwork(ctx context.Context, name string) error {
 
 func (c Cluster) removeNetworks(ctx context.Context) error {
 	list, err := c.api.NetworkList(ctx, client.NetworkListOptions{Filters: c.filter()})
-	if err != nil {
-		return err
-	}
-	return Together(list.Items, func(n network.Summary) error { return c.RemoveNetwork(ctx, n.ID) })
+	return errors.Join(err, Together(list.Items, func(n network.Summary) error { return c.RemoveNetwork(ctx, n.ID) }))
 }
 
 // Port is a port of the host that leads to a container.
@@ -97,12 +91,8 @@ func published(all []PublishedPort) (network.PortSet, network.PortMap) {
 }
 
 // Published returns the IPv4 ports that running containers of a network publish.
-func (d *Engine) Published(ctx context.Context, network string) ([]Port, error) {
+func (d *Engine) Published(ctx context.Context, network string) (all []Port, err error) {
 	list, err := d.ContainerList(ctx, client.ContainerListOptions{})
-	if err != nil {
-		return nil, noAnswer(err)
-	}
-	var all []Port
 	for _, c := range list.Items {
 		if c.NetworkSettings == nil || c.NetworkSettings.Networks[network] == nil {
 			continue
@@ -113,5 +103,5 @@ func (d *Engine) Published(ctx context.Context, network string) ([]Port, error) 
 			}
 		}
 	}
-	return all, nil
+	return all, noAnswer(err)
 }

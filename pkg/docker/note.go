@@ -61,17 +61,16 @@ func (c Cluster) Notes(ctx context.Context) (map[string]string, error) {
 }
 
 // IsNote reports whether a volume exists for its labels alone.
-func (v Volume) IsNote() bool {
+func IsNote(v Volume) bool {
 	_, is := v.Labels[noteLabel]
 	return is
 }
 
 // notes returns the notes with a key, or all for the key "", in the order of their numbers.
-func (c Cluster) notes(ctx context.Context, key string) ([]note, error) {
+func (c Cluster) notes(ctx context.Context, key string) (all []note, err error) {
 	volumes, err := c.Volumes(ctx)
-	var all []note
 	for _, v := range volumes {
-		if !v.IsNote() || key != "" && v.Labels[noteKeyLabel] != key {
+		if !IsNote(v) || key != "" && v.Labels[noteKeyLabel] != key {
 			continue
 		}
 		number, _ := strconv.Atoi(v.Labels[noteNoLabel]) // we wrote it

@@ -17,16 +17,12 @@ import (
 )
 
 // RunningIDs returns the containers that run, oldest first.
-func (d *Engine) RunningIDs(ctx context.Context) ([]string, error) {
+func (d *Engine) RunningIDs(ctx context.Context) (ids []string, err error) {
 	list, err := d.ContainerList(ctx, client.ContainerListOptions{})
-	if err != nil {
-		return nil, err
-	}
-	var ids []string
 	for _, c := range slices.Backward(list.Items) {
 		ids = append(ids, c.ID)
 	}
-	return ids, nil
+	return ids, err
 }
 
 // StopAll stops containers in the way a daemon stops them when it shuts down.

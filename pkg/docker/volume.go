@@ -8,16 +8,14 @@ import (
 
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/api/types/mount"
+	"github.com/moby/moby/api/types/volume"
 	"github.com/moby/moby/client"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // Volume is a volume of a cluster.
-type Volume struct {
-	Name   string
-	Labels map[string]string
-}
+type Volume = volume.Volume
 
 // MakeVolume makes a volume of the cluster, unless one of that name exists.
 func (c Cluster) MakeVolume(ctx context.Context, name string, labels map[string]string) error {
@@ -30,14 +28,7 @@ func (c Cluster) MakeVolume(ctx context.Context, name string, labels map[string]
 // Volumes lists the volumes of the cluster.
 func (c Cluster) Volumes(ctx context.Context) ([]Volume, error) {
 	list, err := c.api.VolumeList(ctx, client.VolumeListOptions{Filters: c.filter()})
-	if err != nil {
-		return nil, err
-	}
-	var all []Volume
-	for _, v := range list.Items {
-		all = append(all, Volume{Name: v.Name, Labels: v.Labels})
-	}
-	return all, nil
+	return list.Items, err
 }
 
 // RemoveVolume removes a volume. A missing volume is not an error.

@@ -176,7 +176,7 @@ func BesideHosts(cluster string) []string {
 func removeVolumes(ctx context.Context, s *session.Session, keep func(docker.Volume) bool) error {
 	volumes, err := s.Cluster().Volumes(ctx)
 	left := slices.DeleteFunc(volumes, func(v docker.Volume) bool {
-		return v.IsNote() || v.Name == sharedVolume(s.Name) || v.Name == RegistryName(s.Name) || keep(v)
+		return docker.IsNote(v) || v.Name == sharedVolume(s.Name) || v.Name == RegistryName(s.Name) || keep(v)
 	})
 	return errors.Join(err, host.Each(left, func(v docker.Volume) error { return s.Cluster().RemoveVolume(ctx, v.Name) }))
 }
