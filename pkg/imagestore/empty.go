@@ -2,6 +2,7 @@ package imagestore
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"syscall"
@@ -44,10 +45,7 @@ func gone(err error) error {
 // ctx that match a filter, or all.
 func RemoveContainers(ctx context.Context, c *containerd.Client, filters ...string) error {
 	all, err := c.Containers(ctx, filters...)
-	if err != nil {
-		return err
-	}
-	return host.Each(all, func(one containerd.Container) error { return removeContainer(ctx, one) })
+	return errors.Join(err, host.Each(all, func(one containerd.Container) error { return removeContainer(ctx, one) }))
 }
 
 func removeContainer(ctx context.Context, one containerd.Container) error {
@@ -76,10 +74,7 @@ func removeEach[T any](all []T, remove func(T) error) error {
 
 func removeImages(ctx context.Context, c *containerd.Client) error {
 	all, err := c.ImageService().List(ctx)
-	if err != nil {
-		return err
-	}
-	return removeEach(all, func(i images.Image) error { return c.ImageService().Delete(ctx, i.Name) })
+	return errors.Join(err, removeEach(all, func(i images.Image) error { return c.ImageService().Delete(ctx, i.Name) }))
 }
 
 func removeSnapshots(ctx context.Context, c *containerd.Client) error {
@@ -133,10 +128,7 @@ func removeContent(ctx context.Context, c *containerd.Client) error {
 		return err
 	}
 	uploads, err := c.ContentStore().ListStatuses(ctx)
-	if err != nil {
-		return err
-	}
-	return removeEach(uploads, func(s content.Status) error { return c.ContentStore().Abort(ctx, s.Ref) })
+	return errors.Join(err, removeEach(uploads, func(s content.Status) error { return c.ContentStore().Abort(ctx, s.Ref) }))
 }
 
 // removeLeases ends with a synchronous garbage collection, which removes the
