@@ -89,8 +89,7 @@ type Image struct {
 }
 
 // References returns the references of images.
-func References(images []Image) []string {
-	var refs []string
+func References(images []Image) (refs []string) {
 	for _, i := range images {
 		refs = append(refs, i.Ref)
 	}
@@ -129,8 +128,7 @@ type Blob struct {
 func blobName(d digest.Digest) string { return path.Join("blobs", d.Algorithm().String(), d.Encoded()) }
 
 // Archs returns the architectures of a bundle.
-func (m Manifest) Archs() []string {
-	var all []string
+func (m Manifest) Archs() (all []string) {
 	for _, arch := range config.Arches {
 		if len(m.Images) > 0 && m.Images[0].Platforms[arch].Manifest != "" {
 			all = append(all, arch)

@@ -46,8 +46,7 @@ type cniResult struct {
 
 // attachedPods lists the pods with an interface on docker0. It only reads files, because it runs
 // after each change of a link. It skips damaged files, and pods from before the last reboot.
-func attachedPods(files host.Files) []attached {
-	var all []attached
+func attachedPods(files host.Files) (all []attached) {
 	for _, path := range files.Match("/var/lib/cni/results/" + networkName + "-*") {
 		data, err := files.Read(path)
 		var note cniNote

@@ -52,12 +52,11 @@ func (e Etcd) client(ctx context.Context) (*clientv3.Client, error) {
 }
 
 // leases reads the leases of all hosts. It works without a leader of etcd.
-func leases(ctx context.Context, client *clientv3.Client) ([]hostLease, error) {
+func leases(ctx context.Context, client *clientv3.Client) (all []hostLease, err error) {
 	found, err := client.Get(ctx, subnetsKey, clientv3.WithPrefix(), clientv3.WithSerializable())
 	if err != nil {
 		return nil, step.NoAnswer(fmt.Errorf("read %s: %w", subnetsKey, err))
 	}
-	var all []hostLease
 	for _, kv := range found.Kvs {
 		if l, ok := parseHostLease(string(kv.Key), kv.Value); ok {
 			all = append(all, l)

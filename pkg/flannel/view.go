@@ -57,8 +57,7 @@ func (v view) removeStale() error {
 }
 
 // linkDiff compares the overlay link with this host's lease.
-func (v view) linkDiff() (step.Diff, error) {
-	var diff step.Diff
+func (v view) linkDiff() (diff step.Diff, err error) {
 	at := slices.IndexFunc(v.leases, func(l hostLease) bool {
 		return l.key == LeaseKey(v.own.Subnet) && l.host.String() == v.publicIP
 	})
@@ -98,12 +97,11 @@ func (v view) macDiff(link links.Link, at int) step.Diff {
 }
 
 // routesDiff compares the kernel's route to each subnet with the leases.
-func (v view) routesDiff() (step.Diff, error) {
+func (v view) routesDiff() (diff step.Diff, err error) {
 	neighbours, err := v.neighbours()
 	if err != nil {
 		return nil, err
 	}
-	var diff step.Diff
 	names := links.Names{}
 	for _, l := range v.leases {
 		if l.host.String() == v.publicIP || l.backend != v.backend {

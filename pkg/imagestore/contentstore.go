@@ -48,7 +48,7 @@ func (s *stagingStore) close() {
 }
 
 // read reads an archive and returns the images that it names.
-func (s *stagingStore) read(ctx context.Context, from io.Reader) ([]images.Image, error) {
+func (s *stagingStore) read(ctx context.Context, from io.Reader) (all []images.Image, err error) {
 	desc, err := archive.ImportIndex(ctx, s, from)
 	if err != nil {
 		return nil, err
@@ -61,7 +61,6 @@ func (s *stagingStore) read(ctx context.Context, from io.Reader) ([]images.Image
 	if err := json.Unmarshal(data, &index); err != nil {
 		return nil, err
 	}
-	var all []images.Image
 	for _, m := range index.Manifests {
 		all = append(all, images.Image{Name: m.Annotations[images.AnnotationImageName], Target: m, Labels: criLabels})
 	}

@@ -94,8 +94,7 @@ func goalFor(ctx context.Context, files host.Files, lease Lease) (data []byte, d
 	return data, diff, nil
 }
 
-func linkDiff(link links.Link, lease Lease) step.Diff {
-	var diff step.Diff
+func linkDiff(link links.Link, lease Lease) (diff step.Diff) {
 	if len(link.Addrs) != 1 || link.Addrs[0] != lease.Subnet {
 		diff = append(diff, fmt.Sprintf("set docker0 to %s (now %v)", lease.Subnet, link.Addrs))
 	}

@@ -45,8 +45,7 @@ func (d Daemon) repairChains(ctx context.Context, now settings) error {
 
 // chainsDiff lists the missing rules that Docker creates. Docker creates them
 // at its start and does not check them later.
-func (d Daemon) chainsDiff(ctx context.Context, now settings) (step.Diff, error) {
-	var diff step.Diff
+func (d Daemon) chainsDiff(ctx context.Context, now settings) (diff step.Diff, err error) {
 	if d.Files.Exists(rebuildFile) {
 		diff = append(diff, "finish the restart of Docker, which rebuilds its firewall chains")
 	}

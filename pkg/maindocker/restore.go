@@ -232,8 +232,7 @@ func defaultAddress(owner settings, routes []links.Route) netip.Prefix {
 
 // addressPools lists networks for docker0: the first one of each address pool
 // of the user, then Docker's defaults.
-func addressPools(owner settings) []netip.Prefix {
-	var all []netip.Prefix
+func addressPools(owner settings) (all []netip.Prefix) {
 	pools, _ := owner["default-address-pools"].([]any)
 	for _, pool := range pools {
 		one, _ := pool.(map[string]any)

@@ -107,8 +107,7 @@ func merge(owner, ours settings) settings {
 	return merged
 }
 
-func differences(now, want settings) step.Diff {
-	var diff step.Diff
+func differences(now, want settings) (diff step.Diff) {
 	for _, key := range slices.Sorted(maps.Keys(want)) {
 		if !reflect.DeepEqual(now[key], want[key]) {
 			diff = append(diff, fmt.Sprintf("change %s: %s = %v", daemonJSON, key, want[key]))

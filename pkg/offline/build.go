@@ -175,7 +175,7 @@ func BuildPrograms(ctx context.Context, p Programs) (image.Versions, error) {
 }
 
 // build builds the images of the programs and sets their versions in v.
-func (p Programs) build(ctx context.Context, base *bundle.Bundle, v *image.Versions) ([]image.Built, error) {
+func (p Programs) build(ctx context.Context, base *bundle.Bundle, v *image.Versions) (built []image.Built, err error) {
 	builder := &image.Builder{Cache: cache.Dir(), K8sDir: p.K8sDir}
 	parts, err := p.parts(ctx, builder, v)
 	if err != nil {
@@ -185,7 +185,6 @@ func (p Programs) build(ctx context.Context, base *bundle.Bundle, v *image.Versi
 	if err != nil {
 		return nil, err
 	}
-	var built []image.Built
 	for _, img := range image.Catalogue(*v, "") {
 		if _, err := base.Find(img.Ref, runtime.GOARCH); err == nil {
 			continue

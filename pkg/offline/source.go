@@ -102,8 +102,7 @@ func (l *dockerImages) Find(ref, arch string) (bundle.Image, error) {
 }
 
 // MissingIn returns the images that a Docker does not have.
-func MissingIn(ctx context.Context, docker docker.Images, refs []string) ([]string, error) {
-	var missing []string
+func MissingIn(ctx context.Context, docker docker.Images, refs []string) (missing []string, err error) {
 	for _, ref := range refs {
 		has, err := docker.Has(ctx, ref)
 		if err != nil {

@@ -35,8 +35,7 @@ func PulledPath(v image.Versions, archs ...string) string {
 }
 
 // PullFrom lists the official images and files that a pull needs.
-func PullFrom(o PullOptions) []image.Origin {
-	var all []image.Origin
+func PullFrom(o PullOptions) (all []image.Origin) {
 	for _, arch := range o.withDefaults().Archs {
 		all = append(all, image.Origins(o.Versions, o.Sites, arch)...)
 	}
@@ -125,9 +124,8 @@ func (p *pull) write() step.Step {
 	}
 }
 
-func (p *pull) compose(ctx context.Context) ([]image.Built, error) {
+func (p *pull) compose(ctx context.Context) (built []image.Built, err error) {
 	builder := &image.Builder{Cache: cache.Dir()}
-	var built []image.Built
 	for _, arch := range p.Archs {
 		for _, img := range image.Published(p.Versions, arch) {
 			one, err := builder.Compose(ctx, p.Versions, img, arch, p.origins(arch))

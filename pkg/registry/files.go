@@ -58,12 +58,11 @@ type hostFiles struct {
 	wanted func() ([]host.File, error)
 }
 
-func (h hostFiles) check(context.Context) (step.Diff, error) {
+func (h hostFiles) check(context.Context) (diff step.Diff, err error) {
 	tree, err := h.wanted()
 	if err != nil {
 		return nil, err
 	}
-	var diff step.Diff
 	for _, f := range tree {
 		missing, missingErr := h.missing(f)
 		diff, err = append(diff, missing...), errors.Join(err, missingErr)
