@@ -119,10 +119,7 @@ func removeSandboxes(ctx context.Context, c *client.Client) error {
 	if errdefs.IsNotImplemented(err) { // containerd 1.6
 		return nil
 	}
-	if err != nil {
-		return err
-	}
-	return host.Each(all, func(one sandbox.Sandbox) error { return gone(c.SandboxStore().Delete(ctx, one.ID)) })
+	return errors.Join(err, host.Each(all, func(one sandbox.Sandbox) error { return gone(c.SandboxStore().Delete(ctx, one.ID)) }))
 }
 
 // gone returns nil for a "not found" error.

@@ -148,10 +148,7 @@ func (p StaticPod) containers(ctx context.Context, cri runtime.RuntimeServiceCli
 func (p StaticPod) remove(ctx context.Context) error {
 	return p.Socket.withCRI(ctx, func(cri runtime.RuntimeServiceClient) error {
 		answer, err := cri.ListPodSandbox(ctx, &runtime.ListPodSandboxRequest{Filter: &runtime.PodSandboxFilter{LabelSelector: p.labels()}})
-		if err != nil {
-			return err
-		}
-		return host.Each(answer.Items, func(pod *runtime.PodSandbox) error { return removeSandbox(ctx, cri, pod.Id) })
+		return errors.Join(err, host.Each(answer.GetItems(), func(pod *runtime.PodSandbox) error { return removeSandbox(ctx, cri, pod.Id) }))
 	})
 }
 

@@ -99,10 +99,7 @@ func removeSnapshotsOf(ctx context.Context, s snapshots.Snapshotter) error {
 		parent[info.Name] = info.Parent
 		return nil
 	})
-	if err != nil && !errdefs.IsNotFound(err) {
-		return err
-	}
-	return removeEach(childrenFirst(parent), func(name string) error { return s.Remove(ctx, name) })
+	return errors.Join(gone(err), removeEach(childrenFirst(parent), func(name string) error { return s.Remove(ctx, name) }))
 }
 
 func childrenFirst(parent map[string]string) []string {
@@ -121,24 +118,17 @@ func removeContent(ctx context.Context, c *containerd.Client) error {
 		blobs = append(blobs, info.Digest)
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	if err := removeEach(blobs, func(d digest.Digest) error { return c.ContentStore().Delete(ctx, d) }); err != nil {
-		return err
-	}
-	uploads, err := c.ContentStore().ListStatuses(ctx)
-	return errors.Join(err, removeEach(uploads, func(s content.Status) error { return c.ContentStore().Abort(ctx, s.Ref) }))
+	uploads, listErr := c.ContentStore().ListStatuses(ctx)
+	return errors.Join(err, listErr,
+		removeEach(blobs, func(d digest.Digest) error { return c.ContentStore().Delete(ctx, d) }),
+		removeEach(uploads, func(s content.Status) error { return c.ContentStore().Abort(ctx, s.Ref) }))
 }
 
 // removeLeases ends with a synchronous garbage collection, which removes the
 // files.
 func removeLeases(ctx context.Context, c *containerd.Client) error {
 	all, err := c.LeasesService().List(ctx)
-	if err != nil {
-		return err
-	}
-	if err := removeEach(all, func(l leases.Lease) error { return c.LeasesService().Delete(ctx, l) }); err != nil {
+	if err := errors.Join(err, removeEach(all, func(l leases.Lease) error { return c.LeasesService().Delete(ctx, l) })); err != nil {
 		return err
 	}
 	last, err := c.LeasesService().Create(ctx, leases.WithID("kube-bootstrap-collect"))
