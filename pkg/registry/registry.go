@@ -21,6 +21,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // SavedPath is the file with the registry configuration of a host. It contains secrets.
@@ -123,10 +124,7 @@ func Parse(data []byte) (*Registry, error) {
 		return nil, nil
 	}
 	r := &Registry{}
-	if err := json.Unmarshal(data, r); err != nil {
-		return nil, fmt.Errorf("the configuration of the private registry cannot be read: %w", err)
-	}
-	return r, nil
+	return r, step.Wrap(json.Unmarshal(data, r), "the configuration of the private registry cannot be read")
 }
 
 // Marshal encodes the configuration with its secrets as JSON; nil is empty data.
