@@ -138,19 +138,17 @@ func (e *execution) result(ctx context.Context, id string) error {
 	// The stream may end before the engine has recorded the exit.
 	for {
 		state, err := e.docker.ExecInspect(ctx, id, client.ExecInspectOptions{})
-		if err != nil {
+		switch {
+		case err != nil:
 			return fmt.Errorf("result of a command in %s: %w", e.container, err)
-		}
-		if state.Running {
-			if err := step.Pause(ctx, 5*time.Millisecond); err != nil {
-				return err
-			}
-			continue
-		}
-		if state.ExitCode != 0 {
+		case !state.Running && state.ExitCode != 0:
 			return &host.CommandError{Args: e.command.Args, Output: e.kept.String(), Err: ExitCode(state.ExitCode)}
+		case !state.Running:
+			return nil
 		}
-		return nil
+		if err := step.Pause(ctx, 5*time.Millisecond); err != nil {
+			return err
+		}
 	}
 }
 
