@@ -32,18 +32,9 @@ func (l layerFiles) close() {
 	}
 }
 
-// blobs returns the compressed layers by the digest of the uncompressed layer.
-func (l layerFiles) blobs() map[digest.Digest]compressedBlob {
-	all := map[digest.Digest]compressedBlob{}
-	for d, file := range l {
-		all[d] = file.blob
-	}
-	return all
-}
-
-// compress compresses layers in one pass over the bundle. The caller closes the files, also
-// after an error.
-func (p push) compress(ctx context.Context, layers []digest.Digest) (layerFiles, error) {
+// compress compresses layers in one pass over the bundle, and records them in s. The caller
+// closes the files, also after an error.
+func (p push) compress(ctx context.Context, layers []digest.Digest, s stored) (layerFiles, error) {
 	progress := step.NewCounter(ctx, "compress the layers", p.SizeOf(layers))
 	all := layerFiles{}
 	err := p.ReadBlobs(layers, func(d digest.Digest, copyTo func(io.Writer) error) error {
@@ -53,6 +44,7 @@ func (p push) compress(ctx context.Context, layers []digest.Digest) (layerFiles,
 		}
 		all[d] = &layerFile{data: data}
 		err = all[d].compress(ctx, func(w io.Writer) error { return copyTo(io.MultiWriter(w, progress)) }, p.Blobs[d].Size)
+		s.Layers[d] = all[d].blob
 		return step.Wrap(err, "compress layer %s", d)
 	})
 	return all, err

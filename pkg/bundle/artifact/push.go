@@ -64,12 +64,12 @@ func (p push) all(ctx context.Context) ([]Pushed, error) {
 			return p.pushed(s), err
 		}
 	}
-	layers, err := p.compress(ctx, p.allLayers())
+	s := stored{Layers: map[digest.Digest]compressedBlob{}, Indexes: map[string]digest.Digest{}, Manifests: map[digest.Digest]string{}}
+	layers, err := p.compress(ctx, p.allLayers(), s)
 	defer layers.close()
 	if err != nil {
 		return nil, err
 	}
-	s := stored{Layers: layers.blobs(), Indexes: map[string]digest.Digest{}, Manifests: map[digest.Digest]string{}}
 	images, err := p.rewrite(s)
 	if err != nil {
 		return nil, err
