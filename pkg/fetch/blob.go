@@ -35,7 +35,7 @@ func (c *Client) path(d digest.Digest) string {
 // blob downloads one blob, unless it is in the cache.
 func (c *Client) blob(ctx context.Context, b blob, progress *step.Counter) error {
 	path := c.path(b.digest)
-	if there(path) {
+	if (host.Files{}).Exists(path) {
 		progress.Add(b.size)
 		return nil
 	}
@@ -53,16 +53,11 @@ func (c *Client) blob(ctx context.Context, b blob, progress *step.Counter) error
 		return context.Cause(ctx)
 	}
 	defer c.turns.Release(1)
-	if there(path) { // fetched by another process meanwhile
+	if (host.Files{}).Exists(path) { // fetched by another process meanwhile
 		progress.Add(b.size)
 		return nil
 	}
 	return b.fetch(ctx, partial, path, progress)
-}
-
-func there(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }
 
 // transfer is the download of one blob. The received part is in a file, so

@@ -13,6 +13,7 @@ import (
 	digest "github.com/opencontainers/go-digest"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/link"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -29,7 +30,7 @@ type Found struct {
 
 // Here reports whether all blobs are in the cache.
 func (f *Found) Here() bool {
-	return !slices.ContainsFunc(f.Paths(), func(path string) bool { return !there(path) })
+	return !slices.ContainsFunc(f.Paths(), func(path string) bool { return !host.Files{}.Exists(path) })
 }
 
 // Paths returns the paths of the blobs in the cache: the file, or the config
