@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/containerd/errdefs"
 	"github.com/moby/moby/api/types/network"
 	"github.com/moby/moby/client"
 
@@ -25,10 +24,7 @@ type Network struct {
 // Network returns a network of the engine by name; ok is false if there is none.
 func (d *Engine) Network(ctx context.Context, name string) (n network.Inspect, ok bool, err error) {
 	found, err := d.NetworkInspect(ctx, name, client.NetworkInspectOptions{})
-	if errdefs.IsNotFound(err) {
-		return n, false, nil
-	}
-	return found.Network, err == nil, err
+	return found.Network, err == nil, gone(err)
 }
 
 // Networks lists the engine's networks.

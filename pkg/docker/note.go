@@ -2,6 +2,7 @@ package docker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -44,10 +45,7 @@ func (c Cluster) Note(ctx context.Context, key, text string) error {
 // Forget removes a note. A missing note is no error.
 func (c Cluster) Forget(ctx context.Context, key string) error {
 	old, err := c.notes(ctx, key)
-	if err != nil {
-		return err
-	}
-	return c.removeNotes(ctx, old)
+	return errors.Join(err, c.removeNotes(ctx, old))
 }
 
 // Notes returns the notes of the cluster by their keys.
