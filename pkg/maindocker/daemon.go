@@ -44,11 +44,8 @@ func (d Daemon) networkDiff(ctx context.Context, lease Lease) (step.Diff, error)
 		return step.DiffOf(err, "start Docker")
 	}
 	net, ok, err := docker.Network(ctx, "bridge")
-	if err != nil {
-		return nil, err
-	}
-	if !ok || len(net.IPAM.Config) == 0 {
-		return step.Diff{"restart Docker: it has no bridge network"}, nil
+	if err != nil || !ok || len(net.IPAM.Config) == 0 {
+		return step.Diff{"restart Docker: it has no bridge network"}, err
 	}
 	ipam := net.IPAM.Config[0]
 	if ipam.Subnet == lease.Subnet.Masked() && ipam.Gateway == lease.Subnet.Addr() && ipam.IPRange == lowerHalf(lease.Subnet) &&
