@@ -23,6 +23,7 @@ import (
 	"google.golang.org/grpc"
 	runtime "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -102,12 +103,10 @@ func (s containerdStore) State(ctx context.Context, want Image) (state State, er
 	}
 	err = s.with(ctx, func(ctx context.Context, c *containerd.Client) error {
 		found, err := c.ImageService().Get(ctx, want.Ref)
-		if errdefs.IsNotFound(err) {
-			return nil
+		if err != nil {
+			return gone(err)
 		}
-		if err == nil {
-			state, err = s.withSnapshotter(ctx, c).compare(ctx, containerd.NewImage(c, found), want)
-		}
+		state, err = s.withSnapshotter(ctx, c).compare(ctx, containerd.NewImage(c, found), want)
 		return err
 	})
 	if errors.Is(err, context.DeadlineExceeded) {
@@ -231,12 +230,7 @@ func (s containerdStore) Remove(ctx context.Context, refs []string) error {
 		return fmt.Errorf("containerd does not answer at %s, so its images cannot be removed; start it and try again", s.socket)
 	}
 	return s.with(ctx, func(ctx context.Context, c *containerd.Client) error {
-		for _, ref := range refs {
-			if err := removeImage(ctx, c, ref); err != nil {
-				return fmt.Errorf("remove image %s: %w", ref, err)
-			}
-		}
-		return nil
+		return host.Each(refs, func(ref string) error { return step.Wrap(removeImage(ctx, c, ref), "remove image %s", ref) })
 	})
 }
 
@@ -244,11 +238,8 @@ func (s containerdStore) Remove(ctx context.Context, refs []string) error {
 // digest of its config: that name would keep the content alive.
 func removeImage(ctx context.Context, c *containerd.Client, ref string) error {
 	found, err := c.GetImage(ctx, ref)
-	if errdefs.IsNotFound(err) {
-		return nil
-	}
 	if err != nil {
-		return err
+		return gone(err)
 	}
 	names := []string{ref}
 	if config, err := found.Config(ctx); err == nil {

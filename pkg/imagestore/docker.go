@@ -11,7 +11,9 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // DockerStore is the image store of a Docker engine.
@@ -100,10 +102,7 @@ func (s DockerStore) Remove(ctx context.Context, refs []string) error {
 		}
 		return fmt.Errorf("the %s does not answer, so its images cannot be removed; start it and try again: %w", s.kind, err)
 	}
-	for _, ref := range refs {
-		if err := s.engine.Images().Remove(ctx, ref); err != nil {
-			return fmt.Errorf("remove image %s: %w", ref, err)
-		}
-	}
-	return nil
+	return host.Each(refs, func(ref string) error {
+		return step.Wrap(s.engine.Images().Remove(ctx, ref), "remove image %s", ref)
+	})
 }
