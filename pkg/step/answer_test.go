@@ -172,3 +172,13 @@ func TestDiffOf(t *testing.T) {
 		}
 	}
 }
+
+func TestWrapKeepsNilAndTheCause(t *testing.T) {
+	if err := Wrap(nil, "make volume %s", "data"); err != nil {
+		t.Errorf("no error became %v", err)
+	}
+	err := Wrap(fs.ErrNotExist, "make volume %s", "data")
+	if !errors.Is(err, fs.ErrNotExist) || err.Error() != "make volume data: file does not exist" {
+		t.Errorf("the error is %v", err)
+	}
+}

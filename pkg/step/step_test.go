@@ -17,3 +17,17 @@ func TestDiffListsTheFirstDifferences(t *testing.T) {
 		}
 	}
 }
+
+func TestCounterReportsTheEndOfATransferThatStartedAgain(t *testing.T) {
+	var done, total int64
+	ctx := WithReporter(t.Context(), func(_ string, bytes, of int64) { done, total = bytes, of })
+	c := NewCounter(ctx, "", 0)
+	c.Expect(10)
+	c.Add(4)
+	c.Add(-4)
+	c.Expect(2)
+	c.Add(12)
+	if done != 12 || total != 12 {
+		t.Errorf("%d of %d bytes were reported", done, total)
+	}
+}
