@@ -3,6 +3,7 @@ package bundle
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"encoding/json"
@@ -228,12 +229,9 @@ func bytesSource(data []byte) blobSource {
 }
 
 func layerSource(l v1.Layer) (blobSource, error) {
-	hash, err := l.Digest()
-	if err != nil {
-		return blobSource{}, err
-	}
-	size, err := l.Size()
-	return blobSource{digest.Digest(hash.String()), size, l.Compressed}, err
+	hash, hashErr := l.Digest()
+	size, sizeErr := l.Size()
+	return blobSource{digest.Digest(hash.String()), size, l.Compressed}, cmp.Or(hashErr, sizeErr)
 }
 
 // Extend makes a bundle that adds images to another one: it contains all images
