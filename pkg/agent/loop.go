@@ -13,6 +13,7 @@ const (
 	firstPause = time.Second // after an error, and after a signal
 	maxPause   = 5 * time.Minute
 	dropEvery  = time.Second
+	startTime  = 20 * time.Second // until the components of a control plane have started
 )
 
 // Forever calls part until ctx ends, again after a growing pause when it returns.
@@ -82,8 +83,11 @@ func (s Signal) Give() {
 	}
 }
 
-// StaySmall limits the memory of this process until ctx ends.
+// StaySmall limits the memory of this process until ctx ends, but not during startTime: the
+// components of the host then need the CPU.
 func StaySmall(ctx context.Context) {
+	memory.Spend()
+	_ = step.Pause(ctx, startTime)
 	for n := 0; ctx.Err() == nil; n++ {
 		if n%int(maxPause/dropEvery) == 0 {
 			memory.Save()

@@ -38,6 +38,7 @@ var spans = map[string]string{
 	"pkg/agent.maxPause":        "pause between tries",
 	"pkg/agent.settle":          "pause between looks",
 	"pkg/agent.startPause":      "pause between looks",
+	"pkg/agent.startTime":       "pause before memory is saved",
 	"pkg/agent.steady":          "how long a step must hold",
 	"pkg/agent.tickEvery":       "period",
 	"pkg/flannel.aliveEvery":    "period",
