@@ -9,17 +9,17 @@ import (
 
 // undoOrder returns p with the order of its Undo. The slowest Undo restarts Docker.
 // It begins once the kubelet has stopped, and runs beside the removal of the pods and,
-// on a worker, of the node. The files of the kubelet are removed after these. Their Undo
-// also removes the empty tables of the firewall, and Docker writes into tables while it
-// starts. The start of Docker would also start the boot unit, which mounts the directory
-// of these files again and restores the route to Services, and then stay active.
-// flanneld returns its lease through the agent's balancer, so the agent stops after
-// flanneld:
+// on a worker, of the node. The removal of the pods would delay the short steps before
+// the restart. The files of the kubelet are removed after these. Their Undo also removes
+// the empty tables of the firewall, and Docker writes into tables while it starts. The
+// start of Docker would also start the boot unit, which mounts the directory of these
+// files again and restores the route to Services, and then stay active. flanneld returns
+// its lease through the agent's balancer, so the agent stops after flanneld:
 //
-//	kubelet ──▶ overlay, boot unit ──▶ docker0 ──┬──▶ flanneld ──▶ agent, etcd ────┬──▶ bootstrap Docker, containerd
-//	   ├──────▶ node ────────────────────────────────┤                               │
-//	   └──────▶ pods ──┬─────────────────────────┴──▶ the kubelet's files, route ──┤
-//	                   └──▶ CNI plugins, filter of hosts ──────────────────────────┘
+//	kubelet ──┬──▶ overlay, boot unit ──┬──▶ docker0 ──┬──▶ flanneld ──▶ agent, etcd ────┬──▶ bootstrap Docker, containerd
+//	          │                         └──▶ pods ──┬──┼──▶ the kubelet's files, route ──┤
+//	          │                                     └──┼──▶ CNI plugins, filter of hosts ┘
+//	          └──▶ node ───────────────────────────────┘
 func undoOrder(h *local.Host, role string, p step.Plan) step.Plan {
 	kubelet, pods, joined := parts.Kubelet(h, role).Start(), parts.Pods(h).Claim(), membership.Joined(h)
 	overlay, docker0, flanneld := parts.Overlay(h).Open(), parts.Bridge(h).Move(), parts.Flanneld(h).Start()
@@ -27,7 +27,7 @@ func undoOrder(h *local.Host, role string, p step.Plan) step.Plan {
 	return p.
 		UndoneAfter(kubelet, madeDirs(h), parts.StaticPods(h).Late()).
 		UndoneAfter(joined, kubelet).
-		UndoneAfter(pods, kubelet).
+		UndoneAfter(pods, kubelet, overlay, boot).
 		UndoneAfter(overlay, kubelet).
 		UndoneAfter(boot, kubelet).
 		UndoneAfter(docker0, kubelet, overlay, boot).

@@ -18,6 +18,7 @@ import (
 var orderOfUndo = [][2]string{
 	{"start the kubelet", "run pods in containerd"},
 	{"start the kubelet", "bring the network back at boot"},
+	{"bring the network back at boot", "run pods in containerd"},
 	{"start the kubelet", "join the cluster"},
 	{"join the cluster", "start flanneld"},
 	{"join the cluster", "configure the kubelet"},
