@@ -21,8 +21,9 @@ const memoryProgram = "memory/program.go"
 
 // StartGOGC is the environment variable with the value of GOGC for the first seconds of
 // hyperkube, etcd and CoreDNS. With it, they also need less memory while they are idle:
-// they collect garbage sooner, and unmap code that they do not use. Official images ignore it. With StartPercent, a control plane needs
-// about a tenth less CPU time, and 300 MB more memory, until it is ready.
+// they collect garbage sooner, and unmap code that they do not use. Official images
+// ignore it. With StartPercent, a control plane needs about a tenth less CPU time, and
+// 300 MB more memory, until it is ready.
 const (
 	StartGOGC    = "KUBE_BOOTSTRAP_START_GOGC"
 	StartPercent = "400"
