@@ -204,14 +204,9 @@ func retry(ctx context.Context, try func(context.Context) error, explain func() 
 // promote makes the learner a voter as soon as the leader accepts that it has caught up.
 func (m Member) promote(ctx context.Context, client *clientv3.Client, explain func() string) error {
 	err := retry(ctx, func(ctx context.Context) error {
-		own, err := m.find(ctx, client)
-		switch {
-		case err != nil:
+		own, err := m.own(ctx, client)
+		if err != nil || !own.IsLearner {
 			return err
-		case own == nil:
-			return step.Final(removedProblem())
-		case !own.IsLearner:
-			return nil
 		}
 		if err := toLeader(ctx, client); err != nil {
 			return err
@@ -229,10 +224,7 @@ func (m Member) promote(ctx context.Context, client *clientv3.Client, explain fu
 // definitely says: the problem that this host is no member. Otherwise it returns nil,
 // because this host's etcd gives a better reason.
 func (m Member) watchMember(ctx context.Context, client *clientv3.Client) error {
-	if problems := step.Problems(m.promote(ctx, client, nil)); len(problems) > 0 {
-		return problems[0]
-	}
-	return nil
+	return definite(m.promote(ctx, client, nil))
 }
 
 // toLeader makes the client talk only to etcd's leader. A follower of etcd 3.7 forwards

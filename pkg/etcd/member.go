@@ -64,6 +64,15 @@ func (m Member) find(ctx context.Context, client *clientv3.Client) (*etcdserverp
 	return nil, nil
 }
 
+// own returns the member of this host, or the problem that this host is no member.
+func (m Member) own(ctx context.Context, client *clientv3.Client) (*etcdserverpb.Member, error) {
+	own, err := m.find(ctx, client)
+	if err == nil && own == nil {
+		err = removedProblem()
+	}
+	return own, err
+}
+
 // outside returns what the other members definitely say: the problem that this host is
 // none of them. Otherwise it returns nil. etcd itself runs without an answer, because the
 // other control planes filter the peer port from a host that they have removed.
@@ -73,12 +82,15 @@ func (m Member) outside(ctx context.Context) error {
 		return nil
 	}
 	defer client.Close()
-	own, err := m.find(ctx, client)
+	_, err = m.own(ctx, client)
+	return definite(err)
+}
+
+// definite returns the first problem of err: what etcd definitely says. Any other error
+// means that the members did not answer.
+func definite(err error) error {
 	if problems := step.Problems(err); len(problems) > 0 {
 		return problems[0]
-	}
-	if err == nil && own == nil {
-		return removedProblem()
 	}
 	return nil
 }
