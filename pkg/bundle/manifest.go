@@ -20,12 +20,14 @@
 // A blob passes these files on its way into containerd. Each box is a goroutine:
 //
 //	┌ one per bundle ────────┐      ┌ one per store ────┐      ┌ load step ─────────────────┐
-//	│ framereader.go         │ blob │ archive.go        │ pipe │ imagestore/containerd.go   │
-//	│  decompress, seek      │ data │  tar header, data │─────►│  import, unpack, name      │
-//	│ broadcast.go           │─────►│  Broadcast.copyTo │      │ imagestore/contentstore.go │
-//	│  each blob once,       │      │   waits until all │      │  layer into a file         │
-//	│  to all subscribers    │      │   blobs are sent  │      │ imagestore/applier.go      │
-//	└────────────────────────┘      └───────────────────┘      │  layer into a snapshot     │
+//	│ framereader.go         │ blob │ archive.go        │ pipe │ imagestore/contentstore.go │
+//	│  decompress, seek      │ data │  tar header, data │─────►│  import the archive        │
+//	│ broadcast.go           │─────►│  Broadcast.copyTo │      └──────────────┬─────────────┘
+//	│  each blob once,       │      │   waits until all │                pipe │
+//	│  to all subscribers    │      │   blobs are sent  │      ┌ one per layer ▼────────────┐
+//	└────────────────────────┘      └───────────────────┘      │ imagestore/streamedlayer.go│
+//	                                                           │ imagestore/applier.go      │
+//	                                                           │  unpack into a snapshot    │
 //	                                                           └────────────────────────────┘
 //
 // The first goroutine calls back into archive.go, which writes the tar header

@@ -6,8 +6,9 @@
 //
 //	archive ──► Docker: POST /images/load
 //	        └─► containerd, all in this process:
-//	              stagingStore    layers to files without a name, the rest to containerd
-//	              layerApplier    layers from these files into snapshots of containerd
+//	              stagingStore    layers to the two below, the rest to containerd
+//	              layerStream     layers into snapshots while they arrive
+//	              layerApplier    layers that cannot be unpacked yet: from files without a name
 //	              share           large files that Docker has: hard links to these
 //	              ImageService    names of the images, when all are unpacked
 package imagestore
