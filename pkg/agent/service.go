@@ -114,7 +114,8 @@ func (s Service) undo(ctx context.Context) error {
 	return errors.Join(s.Files.Drop(path, pidFile, superviseFile, logFile), host.Each(append(s.Dirs, stateDir), s.Files.RemoveAll))
 }
 
-// tree is what the init system reads, and what the agent reads at its start.
+// tree returns the files of the service: those of the init system, and the records that
+// the agent reads at its start.
 func (s Service) tree() ([]host.File, error) {
 	records, err := s.Records()
 	if err != nil {

@@ -42,7 +42,8 @@ func (e Endpoint) EnableAuth() step.Step {
 	})
 }
 
-// change is a missing call and its description.
+// change is one change of the users and roles of etcd: its description, and the call
+// that makes it.
 type change struct {
 	text string
 	call func() error

@@ -166,7 +166,7 @@ With --ca, it replaces all certificate authorities of the cluster, with all
 certificates that they have signed. Workers are included: if a host is off, the
 command names it and keeps the old authorities. Bootstrap tokens are deleted, and client
 certificates of users, as in copies of admin.conf and those of "kubeconfig
---user", no longer open the API at the end.
+--user", give no access to the API at the end.
 
 Tokens that the old service account key has signed are valid until the kubelets
 have replaced them, after about an hour. The command does not wait for that. Run
@@ -224,7 +224,7 @@ func rotate(ctx context.Context, con *console.Console, subject string, dropNow b
 	}
 	con.Done(started, "rotated the "+rotation.Title(subject))
 	if subject == controlplane.Authorities {
-		con.Warn("client certificates of the old authority no longer open the API: copy /etc/kubernetes/admin.conf again, and give users new kubeconfigs")
+		con.Warn("client certificates of the old authority no longer give access to the API: copy /etc/kubernetes/admin.conf again, and give users new kubeconfigs")
 		con.Warn("bootstrap tokens were deleted; create new ones with `kube-bootstrap token create`")
 	}
 	return nil
