@@ -161,7 +161,8 @@ func (d Daemon) undo(ctx context.Context) error {
 		netfilter.DeleteChains(ctx, func(chain string) bool { return strings.HasPrefix(chain, "FLANNEL-") }),
 		host.Each(allLinks, links.Delete),
 	}
-	if err := errors.Join(append(errs, d.withdraw(ctx))...); err != nil {
+	d.release(ctx)
+	if err := errors.Join(append(errs, d.deleteRoutes())...); err != nil {
 		return err
 	}
 	if err := unloadModules(ctx, d.Files, d.KeepModule); err != nil {
@@ -170,15 +171,14 @@ func (d Daemon) undo(ctx context.Context) error {
 	return d.Files.Drop(d.leasePath(), filepath.Join(d.SubnetDir, "."+leaseFile), filepath.Join(d.SubnetDir, wireguardKey))
 }
 
-// withdraw removes the lease and the routes of host-gw, which no link takes with it. Without a
+// deleteRoutes deletes the routes of host-gw, which no link takes with it. Without a
 // lease these are the routes to the configured network, if flanneld has run on this host: on
 // any other host they may be the user's.
-func (d Daemon) withdraw(ctx context.Context) error {
+func (d Daemon) deleteRoutes() error {
 	lease, err := ReadLease(d.Files, d.SubnetDir)
 	missing := errors.Is(err, fs.ErrNotExist)
 	switch {
 	case err == nil:
-		d.release(ctx, lease)
 		return links.DeleteRoutesVia(lease.Network)
 	case !missing && errors.As(err, new(*fs.PathError)):
 		return err
@@ -206,9 +206,9 @@ func Left(ctx context.Context) (left []string, err error) {
 	return left, err
 }
 
-// release deletes the lease, so that others can use the subnet before it
+// release deletes the lease of this host, so that others can use the subnet before it
 // expires. It ignores errors, because etcd may no longer exist.
-func (d Daemon) release(ctx context.Context, lease Lease) {
+func (d Daemon) release(ctx context.Context) {
 	ctx, cancel := step.Checking(ctx)
 	defer cancel()
 	client, err := d.Etcd.client(ctx)
@@ -216,5 +216,10 @@ func (d Daemon) release(ctx context.Context, lease Lease) {
 		return
 	}
 	defer client.Close()
-	_, _ = client.Delete(ctx, LeaseKey(lease.Subnet))
+	all, _ := leases(ctx, client)
+	for _, l := range all {
+		if l.host.String() == d.PublicIP {
+			_, _ = client.Delete(ctx, l.key)
+		}
+	}
 }
