@@ -55,18 +55,20 @@ func removeBootUnit(ctx context.Context, files host.Files, units initsystem.Unit
 	if units.Init() != "systemd" {
 		return files.Remove(path)
 	}
+	// systemd still has the unit until the last Undo of the plan makes it read all units.
+	// Until then, a start of Docker skips the unit, because its file is missing.
 	if err := units.Stop(ctx, bootUnit); err != nil {
 		return err
 	}
-	// Without the reload, the next start of Docker would start the unit again.
-	return errors.Join(files.Remove(path), units.Reload(ctx))
+	return files.Remove(path)
 }
 
 //go:embed kube-bootstrap-network.*
 var unitFiles embed.FS
 
 func bootFile(units initsystem.Units, binary string, limit time.Duration) host.File {
-	return initsystem.ServiceFile(units, bootUnit, unitFiles, map[string]any{"Binary": binary, "Seconds": int((limit + bootSlack).Seconds())})
+	values := map[string]any{"Binary": binary, "Seconds": int((limit + bootSlack).Seconds()), "Path": initsystem.UnitPath(units, bootUnit)}
+	return initsystem.ServiceFile(units, bootUnit, unitFiles, values)
 }
 
 // Boot waits for the lease, and makes daemon.json, docker0 and the firewall

@@ -16,10 +16,10 @@ import (
 // files again and restores the route to Services, and then stay active. flanneld returns
 // its lease through the agent's balancer, so the agent stops after flanneld:
 //
-//	kubelet ──┬──▶ overlay, boot unit ──┬──▶ docker0 ──┬──▶ flanneld ──▶ agent, etcd ────┬──▶ bootstrap Docker, containerd
-//	          │                         └──▶ pods ──┬──┼──▶ the kubelet's files, route ──┤
-//	          │                                     └──┼──▶ CNI plugins, filter of hosts ┘
-//	          └──▶ node ───────────────────────────────┘
+//	overlay, boot unit ──┬──▶ docker0 ──┬──▶ flanneld ──▶ agent, etcd ────┬──▶ bootstrap Docker, containerd
+//	kubelet ──┬──────────┴──▶ pods ──┬──┼──▶ the kubelet's files, route ──┤
+//	          │                      └──┼──▶ CNI plugins, filter of hosts ┘
+//	          └──▶ node ────────────────┘
 func undoOrder(h *local.Host, role string, p step.Plan) step.Plan {
 	kubelet, pods, joined := parts.Kubelet(h, role).Start(), parts.Pods(h).Claim(), membership.Joined(h)
 	overlay, docker0, flanneld := parts.Overlay(h).Open(), parts.Bridge(h).Move(), parts.Flanneld(h).Start()
@@ -28,8 +28,8 @@ func undoOrder(h *local.Host, role string, p step.Plan) step.Plan {
 		UndoneAfter(kubelet, madeDirs(h), parts.StaticPods(h).Late()).
 		UndoneAfter(joined, kubelet).
 		UndoneAfter(pods, kubelet, overlay, boot).
-		UndoneAfter(overlay, kubelet).
-		UndoneAfter(boot, kubelet).
+		UndoneAfter(overlay, madeDirs(h)).
+		UndoneAfter(boot, madeDirs(h)).
 		UndoneAfter(docker0, kubelet, overlay, boot).
 		UndoneAfter(parts.Kubelet(h, role).Configure(), pods, joined, docker0).
 		UndoneAfter(parts.ServiceRoute(h).Step(), pods, docker0).

@@ -17,7 +17,6 @@ import (
 // orderOfUndo lists pairs of steps: the first one is undone before the second one.
 var orderOfUndo = [][2]string{
 	{"start the kubelet", "run pods in containerd"},
-	{"start the kubelet", "bring the network back at boot"},
 	{"bring the network back at boot", "run pods in containerd"},
 	{"start the kubelet", "join the cluster"},
 	{"join the cluster", "start flanneld"},
