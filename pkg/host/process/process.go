@@ -17,11 +17,11 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// End ends the processes whose arguments meant accepts. It waits for patience,
-// sends SIGTERM, waits again, and sends SIGKILL. It ignores processes in other
-// PID namespaces, that is, in containers.
+// End ends the processes whose arguments meant accepts. It sends SIGTERM, waits for
+// patience, and sends SIGKILL. It ignores processes in other PID namespaces, that is,
+// in containers.
 func End(ctx context.Context, patience time.Duration, meant func(args []string) bool) error {
-	for _, signal := range []syscall.Signal{0, syscall.SIGTERM, syscall.SIGKILL} {
+	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 		for _, pid := range processes(meant) {
 			if err := syscall.Kill(pid, signal); err != nil && !errors.Is(err, syscall.ESRCH) {
 				return err
