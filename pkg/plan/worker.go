@@ -22,10 +22,11 @@ func Worker(h *local.Host) step.Plan {
 		beforeKubelet(h, local.Worker),
 		joinCluster(h),
 		end(h, local.Worker),
-	)).Compact().Within(h.Timeout())
+	)).UndoneAfter(parts.Bootstrap(h).Start(), startAgent(h, local.Worker)).Compact().Within(h.Timeout())
 }
 
-// workerEngines is the stage that starts the bootstrap Docker and loads images.
+// workerEngines is the stage that starts the bootstrap Docker and the agent, both of
+// which flanneld needs, and loads images.
 func workerEngines(h *local.Host) step.Plan {
 	bootstrap := parts.Bootstrap(h)
 	main, pods := parts.Load(h)
@@ -39,9 +40,8 @@ func workerEngines(h *local.Host) step.Plan {
 		{bootstrap.Containerd()},
 		{
 			bootstrap.Start(), parts.LoadBootstrap(h, "flannel"),
-			main, pods, h.Source().InstallCNIPlugins(),
+			main, pods, h.Source().InstallCNIPlugins(), startAgent(h, local.Worker),
 		},
-		{startAgent(h, local.Worker)},
 	}
 }
 
