@@ -15,8 +15,8 @@ import (
 	"github.com/containerd/containerd/v2/pkg/namespaces"
 	"github.com/containerd/errdefs"
 	"github.com/opencontainers/go-digest"
+	"golang.org/x/sync/errgroup"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -41,11 +41,20 @@ func gone(err error) error {
 	return err
 }
 
+// removedAtOnce is the number of containers that are removed at the same time. Most of
+// the time of each is a wait for runc.
+const removedAtOnce = 8
+
 // RemoveContainers kills and removes the containers of the containerd namespace in
 // ctx that match a filter, or all.
 func RemoveContainers(ctx context.Context, c *containerd.Client, filters ...string) error {
 	all, err := c.Containers(ctx, filters...)
-	return errors.Join(err, host.Each(all, func(one containerd.Container) error { return removeContainer(ctx, one) }))
+	var group errgroup.Group
+	group.SetLimit(removedAtOnce)
+	for _, one := range all {
+		group.Go(func() error { return removeContainer(ctx, one) })
+	}
+	return errors.Join(err, group.Wait())
 }
 
 func removeContainer(ctx context.Context, one containerd.Container) error {
