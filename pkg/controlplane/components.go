@@ -65,7 +65,7 @@ func (s StaticPods) manager() component {
 func (s StaticPods) scheduler() component {
 	return component{
 		name: "kube-scheduler",
-		read: []string{schedulerConf},
+		read: []string{schedulerConf, schedulerDir},
 		host: "127.0.0.1", port: 10259, live: "/livez", ready: "/readyz", cpu: "25m",
 		restarts: content(s.Files, schedulerConf),
 	}
@@ -83,8 +83,8 @@ func (s StaticPods) flags(component string) ([]string, error) {
 	var text strings.Builder
 	err := flagTemplates.ExecuteTemplate(&text, component+".flags", struct {
 		StaticPods
-		Conf string
-	}{s, strings.TrimPrefix(component, "kube-") + ".conf"})
+		Name string
+	}{s, strings.TrimPrefix(component, "kube-")})
 	return slices.DeleteFunc(strings.Split(text.String(), "\n"), func(line string) bool { return !strings.HasPrefix(line, "--") }), err
 }
 
@@ -139,7 +139,7 @@ func (s StaticPods) manifest(p component) ([]byte, error) {
 // which does not see every directory of the host. An earlier step has made them all.
 func (p component) volumes() (volumes []corev1.Volume, mounts []corev1.VolumeMount) {
 	for _, hostPath := range append(p.read, p.write...) {
-		name := strings.TrimSuffix(path.Base(hostPath), path.Ext(hostPath))
+		name := strings.ReplaceAll(path.Base(hostPath), ".", "-")
 		source := corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: hostPath}}
 		volumes = append(volumes, corev1.Volume{Name: name, VolumeSource: source})
 		mounts = append(mounts, corev1.VolumeMount{Name: name, MountPath: hostPath, ReadOnly: !slices.Contains(p.write, hostPath)})

@@ -21,12 +21,16 @@ const (
 
 	crossFile     = PKIDir + "/ca-cross.crt" // ClusterCA signed by the previous one; empty before a rotation
 	frontProxyCA  = PKIDir + "/front-proxy-ca"
-	kubeletCA     = PKIDir + "/kubelet-ca" // signs only serving certificates of kubelets
+	kubeletCA     = PKIDir + "/kubelet-ca" // signs no certificate that is valid for an API server
 	apiserver     = PKIDir + "/apiserver"
 	kubeletClient = PKIDir + "/apiserver-kubelet-client"
 	frontProxy    = PKIDir + "/front-proxy-client"
 	accountKey    = PKIDir + "/sa.key"
 	accountPublic = PKIDir + "/sa.pub"
+
+	managerServer   = PKIDir + "/controller-manager/serving"
+	schedulerDir    = PKIDir + "/scheduler" // all that the scheduler may read of PKIDir
+	schedulerServer = schedulerDir + "/serving"
 )
 
 // PeerName is the common name of every etcd member on the peer port. A client
@@ -43,7 +47,7 @@ type authority struct{ path, name, purpose string }
 var authorities = []authority{
 	{ClusterCA, "kubernetes", "signs the certificates of the API server and of its clients"},
 	{frontProxyCA, "front-proxy-ca", "signs the client certificate that the API server shows to extension API servers"},
-	{kubeletCA, "kubelet-ca", "signs the serving certificates of kubelets"},
+	{kubeletCA, "kubelet-ca", "signs the serving certificates of kubelets, the controller manager and the scheduler"},
 	{EtcdCA, "etcd-ca", "signs etcd's serving certificates and those of its clients"},
 	{EtcdPeerCA, "etcd-peer-ca", "signs the certificates that members of etcd show to one another"},
 }
@@ -78,6 +82,11 @@ func (p PKI) leaves() []leaf {
 	conf := func(path, purpose, user string, groups ...string) leaf {
 		return leaf{path, ClusterCA, purpose, true, pki.Request{CommonName: user, Organizations: groups, Client: true}}
 	}
+	// Without a certificate, the controller manager and the scheduler make an RSA key at
+	// each start, which takes up to seconds on a small board.
+	local := func(path, purpose, name string) leaf {
+		return leaf{path, kubeletCA, purpose, false, pki.Request{CommonName: name, Hosts: []string{"localhost", "127.0.0.1"}}}
+	}
 	etcdHosts := []string{p.HostName, p.IP, "localhost", "127.0.0.1"}
 	return []leaf{
 		{path: apiserver, signer: ClusterCA, purpose: "the API server serves with it", request: serving},
@@ -87,6 +96,8 @@ func (p PKI) leaves() []leaf {
 		client(EtcdPeer, EtcdPeerCA, PeerName, "etcd shows it to other members", etcdHosts...),
 		client(EtcdRoot, EtcdCA, "root", "the API server shows it to etcd"),
 		client(FlannelClient, EtcdCA, p.EtcdUser, "flanneld and the agent show it to etcd"),
+		local(managerServer, "the controller manager serves with it", "kube-controller-manager"),
+		local(schedulerServer, "the scheduler serves with it", "kube-scheduler"),
 		conf(SuperAdminConf, "administrators, with rights that RBAC cannot take away", superAdmin, superGroup),
 		conf(AdminConf, "administrators", "kubernetes-admin", AdminGroup), // after SuperAdminConf, see removed
 		conf(AgentConf, "the agent", "kube-bootstrap-agent", AgentGroup),
