@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,7 +39,7 @@ type Node struct {
 
 // WaitReady waits until the running kubelet reports the node as Ready. The
 // condition of an earlier kubelet process stays in the API for a while after
-// its end.
+// its end, and that of a kubelet whose API server was away.
 func (n Node) WaitReady() step.Step {
 	s := step.Wait("wait for the node to be Ready", n.nowReady, n.Explain)
 	s.Apply = func(ctx context.Context) error {
@@ -46,7 +47,10 @@ func (n Node) WaitReady() step.Step {
 		if err != nil {
 			return err
 		}
-		return kube.Await(ctx, n.watch, func(o runtime.Object) error { return ready(o.(*corev1.Node), since) }, n.Explain)
+		if err := kube.Await(ctx, n.watch, func(o runtime.Object) error { return ready(o.(*corev1.Node), since) }, n.Explain); err != nil {
+			return err
+		}
+		return step.Until(ctx, n.nowReady, n.Explain)
 	}
 	return s
 }
@@ -92,7 +96,35 @@ func (n Node) nowReady(ctx context.Context) error {
 	if err != nil {
 		return kube.NoAnswer(err)
 	}
-	return ready(node, since)
+	if err := ready(node, since); err != nil || n.Started == nil {
+		return err // without Started, the kubelet may be on a host with another clock
+	}
+	return n.renewed(ctx)
+}
+
+// renewed returns an error if the lease of the node has expired. The node controller then
+// reports the node as unknown within seconds, and the kubelet corrects this later.
+func (n Node) renewed(ctx context.Context) error {
+	ctx, cancel := step.Limited(ctx)
+	defer cancel()
+	lease, err := kube.Ask(n.API, func(client kubernetes.Interface) (*coordinationv1.Lease, error) {
+		return client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Get(ctx, n.Name, metav1.GetOptions{})
+	})
+	if err != nil {
+		return kube.NoAnswer(kube.IgnoreNotFound(err)) // a new kubelet creates it after the node
+	}
+	return expired(lease, time.Now())
+}
+
+func expired(lease *coordinationv1.Lease, now time.Time) error {
+	if lease.Spec.RenewTime == nil || lease.Spec.LeaseDurationSeconds == nil {
+		return nil
+	}
+	limit := time.Duration(*lease.Spec.LeaseDurationSeconds) * time.Second
+	if age := now.Sub(lease.Spec.RenewTime.Time); age > limit {
+		return fmt.Errorf("the kubelet of node %s has not renewed its lease for %s", lease.Name, age.Round(time.Second))
+	}
+	return nil
 }
 
 func (n Node) get(ctx context.Context) (*corev1.Node, error) {

@@ -5,8 +5,11 @@ import (
 	"testing"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"k8s.io/utils/ptr"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 )
@@ -45,6 +48,21 @@ func TestReadySinceTheKubeletWasStarted(t *testing.T) {
 	}
 	if err := ready(&node, said.Add(time.Second)); err == nil || !strings.Contains(err.Error(), "has not reported since") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A kubelet that cannot reach the API server leaves its last condition and an old lease.
+func TestExpiredLease(t *testing.T) {
+	now := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
+	for age, want := range map[time.Duration]bool{10 * time.Second: false, 41 * time.Second: true} {
+		renewed := metav1.NewMicroTime(now.Add(-age))
+		lease := coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{RenewTime: &renewed, LeaseDurationSeconds: ptr.To[int32](40)}}
+		if err := expired(&lease, now); (err != nil) != want {
+			t.Errorf("%s: got %v", age, err)
+		}
+	}
+	if err := expired(&coordinationv1.Lease{}, now); err != nil {
+		t.Error(err)
 	}
 }
 

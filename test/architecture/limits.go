@@ -134,6 +134,7 @@ var spans = map[string]string{
 	"pkg/flannel.clockGrain":        "clocks",
 	"pkg/join.ShareTTL":             "lifetime",
 	"pkg/join.maxSkew":              "clocks",
+	"pkg/node.expired":              "unit of a field",
 	"pkg/link.retryAfter":           "unit of a header",
 	"pkg/plan/renewal.maxTokenLife": "lifetime",
 	"pkg/plan/renewal.tokenLife":    "lifetime",
