@@ -92,32 +92,37 @@ func (n Node) nowReady(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	node, err := n.get(ctx)
+	node, lease, err := n.reported(ctx)
 	if err != nil {
 		return kube.NoAnswer(err)
 	}
-	if err := ready(node, since); err != nil || n.Started == nil {
-		return err // without Started, the kubelet may be on a host with another clock
-	}
-	return n.renewed(ctx)
-}
-
-// renewed returns an error if the lease of the node has expired. The node controller then
-// reports the node as unknown within seconds, and the kubelet corrects this later.
-func (n Node) renewed(ctx context.Context) error {
-	ctx, cancel := step.Limited(ctx)
-	defer cancel()
-	lease, err := kube.Ask(n.API, func(client kubernetes.Interface) (*coordinationv1.Lease, error) {
-		return client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Get(ctx, n.Name, metav1.GetOptions{})
-	})
-	if err != nil {
-		return kube.NoAnswer(kube.IgnoreNotFound(err)) // a new kubelet creates it after the node
+	if err := ready(node, since); err != nil {
+		return err
 	}
 	return expired(lease, time.Now())
 }
 
+// reported returns the node and the lease that its kubelet renews. There is no lease if
+// the kubelet has yet to create it, which it does after the node, and without Started:
+// the kubelet may then be on a host with another clock.
+func (n Node) reported(ctx context.Context) (node *corev1.Node, lease *coordinationv1.Lease, err error) {
+	ctx, cancel := step.Limited(ctx)
+	defer cancel()
+	err = n.API.Do(func(client kubernetes.Interface) (err error) {
+		node, err = client.CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{})
+		if err != nil || n.Started == nil {
+			return err
+		}
+		lease, err = client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Get(ctx, n.Name, metav1.GetOptions{})
+		return kube.IgnoreNotFound(err)
+	})
+	return node, lease, err
+}
+
+// expired returns an error if the lease of a node has expired. The node controller then
+// reports the node as unknown within seconds, and the kubelet corrects this later.
 func expired(lease *coordinationv1.Lease, now time.Time) error {
-	if lease.Spec.RenewTime == nil || lease.Spec.LeaseDurationSeconds == nil {
+	if lease == nil || lease.Spec.RenewTime == nil || lease.Spec.LeaseDurationSeconds == nil {
 		return nil
 	}
 	limit := time.Duration(*lease.Spec.LeaseDurationSeconds) * time.Second
