@@ -216,10 +216,8 @@ func (d Daemon) release(ctx context.Context) {
 		return
 	}
 	defer client.Close()
-	all, _ := leases(ctx, client)
-	for _, l := range all {
-		if l.host.String() == d.PublicIP {
-			_, _ = client.Delete(ctx, l.key)
-		}
+	own, _ := leasesOf(ctx, client, d.PublicIP)
+	for _, l := range own {
+		_, _ = client.Delete(ctx, l.key)
 	}
 }

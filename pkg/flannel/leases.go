@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -63,6 +64,12 @@ func leases(ctx context.Context, client *clientv3.Client) (all []hostLease, err 
 		}
 	}
 	return all, nil
+}
+
+// leasesOf reads the leases of the host with an address.
+func leasesOf(ctx context.Context, client *clientv3.Client, publicIP string) ([]hostLease, error) {
+	all, err := leases(ctx, client)
+	return slices.DeleteFunc(all, func(l hostLease) bool { return l.host.String() != publicIP }), err
 }
 
 // parseHostLease parses an IPv4 lease. Like flanneld, it skips everything else.

@@ -193,15 +193,14 @@ func claim(ctx context.Context, etcd Etcd, host, publicIP string) error {
 		return &step.Problem{Name: "no-subnet", Firm: true, Text: "no subnet is reserved for host " + host + ", because it was removed from the cluster",
 			Remedy: "run `kube-bootstrap turndown`, and join it again"}
 	}
-	all, err := leases(ctx, client)
+	own, err := leasesOf(ctx, client, publicIP)
 	if err != nil {
 		return err
 	}
-	all = slices.DeleteFunc(all, func(l hostLease) bool { return l.host.String() != publicIP })
-	if i := slices.IndexFunc(all, func(l hostLease) bool { return l.subnet != subnet }); i >= 0 {
-		return elsewhere(ctx, client, all[i])
+	if i := slices.IndexFunc(own, func(l hostLease) bool { return l.subnet != subnet }); i >= 0 {
+		return elsewhere(ctx, client, own[i])
 	}
-	if len(all) > 0 {
+	if len(own) > 0 {
 		return nil
 	}
 	return lend(ctx, client, subnet, publicIP)
