@@ -46,15 +46,17 @@ func gone(err error) error {
 const removedAtOnce = 8
 
 // RemoveContainers kills and removes the containers of the containerd namespace in
-// ctx that match a filter, or all.
+// ctx that match a filter, or all. It joins the errors of all.
 func RemoveContainers(ctx context.Context, c *containerd.Client, filters ...string) error {
 	all, err := c.Containers(ctx, filters...)
+	errs := make([]error, len(all))
 	var group errgroup.Group
 	group.SetLimit(removedAtOnce)
-	for _, one := range all {
-		group.Go(func() error { return removeContainer(ctx, one) })
+	for i, one := range all {
+		group.Go(func() error { errs[i] = removeContainer(ctx, one); return nil })
 	}
-	return errors.Join(err, group.Wait())
+	_ = group.Wait() // the errors are in errs
+	return errors.Join(append(errs, err)...)
 }
 
 func removeContainer(ctx context.Context, one containerd.Container) error {
