@@ -16,6 +16,8 @@ import (
 // that gets its certificate by the token.
 func Worker(h *local.Host) step.Plan {
 	h = h.WithImages(h.ImagesOf(local.Worker))
+	// The agent is in the stage of the bootstrap Docker, which therefore would not wait for
+	// the Undo of the agent, and of all that ends before it.
 	return undoOrder(h, local.Worker, slices.Concat(
 		workerEngines(h),
 		podNetwork(h, local.Worker, earlyKubelet(h, local.Worker)),
