@@ -85,7 +85,10 @@ func cluster(h *local.Host) step.Plan {
 			parts.Watched(node.Mark(marks(h, local.Master))), parts.Watched(membership.ServingCertificate(h))),
 		pods.Healthy(func(component string) func(context.Context) error { return parts.StaticPod(h, component).Watch }),
 		append(parts.FurtherAddons(h), madeDirs(h), kubelet.InstallKubectl(h.Files, local.Binary),
-			parts.Watched(node.WaitReady().If(networkInstalled(h))), parts.Addons(h).WaitDNS().If(networkInstalled(h))),
+			parts.Watched(node.WaitReady().If(networkInstalled(h)))),
+		// A stage of its own: while the node is not Ready, the state of CoreDNS may be older
+		// than an outage.
+		{parts.Addons(h).WaitDNS().If(networkInstalled(h))},
 		{h.Join.Spend(kube.Kubeconfig(controlplane.AdminConf)).If(h.Config.Join)},
 	}
 }
