@@ -11,7 +11,6 @@ import (
 
 	digest "github.com/opencontainers/go-digest"
 	"golang.org/x/sync/errgroup"
-	"golang.org/x/sys/unix"
 )
 
 // Check verifies the frames that the images of an architecture need without
@@ -63,24 +62,22 @@ func (b *Bundle) checkBlobs(ctx context.Context, blobs []digest.Digest) error {
 
 // verifiedFrame is a frame in a file that nobody has changed since.
 type verifiedFrame struct {
-	device, inode uint64
-	changed       unix.Timespec
-	digest        digest.Digest
+	file   fileVersion
+	digest digest.Digest
 }
 
 // checkOnce checks a frame, unless a bundle with the same broadcast has done so: the
 // preflight verifies what the loads read later.
 func (b *Bundle) checkOnce(ctx context.Context, frame int) error {
-	var info unix.Stat_t
-	if err := unix.Fstat(int(b.file.Fd()), &info); err != nil {
-		return fmt.Errorf("look at it: %w", err)
+	file, err := versionOf(b.file)
+	if err != nil {
+		return err
 	}
-	key := verifiedFrame{uint64(info.Dev), info.Ino, info.Ctim, b.Frames[frame].Digest} //nolint:unconvert // Dev has 32 bits on some architectures
+	key := verifiedFrame{file, b.Frames[frame].Digest}
 	if _, done := b.broadcast.verified.Load(key); done {
 		return nil
 	}
-	err := b.checkFrame(ctx, frame)
-	if err == nil {
+	if err = b.checkFrame(ctx, frame); err == nil {
 		b.broadcast.verified.Store(key, true)
 	}
 	return err

@@ -1,10 +1,7 @@
 package bundle
 
 import (
-	"archive/tar"
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,7 +12,6 @@ import (
 	digest "github.com/opencontainers/go-digest"
 	"golang.org/x/sys/unix"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle/compression"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -128,70 +124,6 @@ func (b *Bundle) Signer() string {
 		return "unreadable"
 	}
 	return s.Signer
-}
-
-func (b *Bundle) readHead() error {
-	info, err := b.file.Stat()
-	if err != nil {
-		return err
-	}
-	b.size = info.Size()
-	// One worker: more would read beyond the head.
-	decoder, err := compression.NewDecoder(io.NewSectionReader(b.file, 0, b.size), 1)
-	if err != nil {
-		return err
-	}
-	defer decoder.Close()
-	archive := tar.NewReader(decoder)
-	manifest, err := readManifest(archive)
-	if err != nil {
-		return err
-	}
-	if err := b.parse(manifest, b.size); err != nil {
-		return err
-	}
-	h, err := archive.Next()
-	if err != nil || h.Name != signatureName {
-		return nil // Verify checks the other members
-	}
-	b.signature, err = readMember(h, archive, signatureLimit)
-	return err
-}
-
-func readManifest(archive *tar.Reader) ([]byte, error) {
-	h, err := archive.Next()
-	if err != nil {
-		return nil, fmt.Errorf("not a bundle, or a damaged bundle: %w", err)
-	}
-	if h.Name != manifestName || h.Typeflag != tar.TypeReg {
-		return nil, fmt.Errorf("not a bundle of kube-bootstrap: it begins with %q, not with %s", h.Name, manifestName)
-	}
-	return readMember(h, archive, ManifestLimit)
-}
-
-// parse reads and validates the manifest of a file of that size.
-func (b *Bundle) parse(manifest []byte, fileSize int64) error {
-	b.raw = manifest
-	if err := DecodeStrict(manifest, &b.Manifest); err != nil {
-		return fmt.Errorf("read %s: %w; use the kube-bootstrap that made the bundle, or create it again", manifestName, err)
-	}
-	return b.validate(fileSize)
-}
-
-// DecodeStrict decodes JSON and refuses unknown fields.
-func DecodeStrict(data []byte, value any) error {
-	strict := json.NewDecoder(bytes.NewReader(data))
-	strict.DisallowUnknownFields()
-	return strict.Decode(value)
-}
-
-// readMember reads a small member into memory.
-func readMember(h *tar.Header, r io.Reader, limit int64) ([]byte, error) {
-	if h.Size > limit {
-		return nil, fmt.Errorf("%s has %d bytes, more than the %d allowed", h.Name, h.Size, limit)
-	}
-	data, err := io.ReadAll(r)
-	return data, step.Wrap(err, "read %s: it is cut short or damaged", h.Name)
 }
 
 // Find returns the image of a reference for an architecture.
