@@ -112,10 +112,22 @@ func lying(smallest int64) func(plain []byte) []byte {
 	}
 }
 
-// withoutBundle: a host with its images does not need a bundle any more. Without
+// withoutBundle: a host with its images is known as such, and does not need a bundle any more. Without
 // them the error names the missing file.
 func withoutBundle(t *testing.T, s Source, store imagestore.Target) {
+	has := func() bool {
+		from, err := s.Open()
+		must.NoError(t, err)
+		defer from.Close()
+		return s.Has(t.Context(), from, store)
+	}
+	if has() {
+		t.Error("the store has images before they are loaded")
+	}
 	must.NoError(t, s.Load(store).Apply(t.Context()))
+	if !has() {
+		t.Error("the store lacks images after they are loaded")
+	}
 	gone := s
 	gone.Path += ".gone"
 	if diff, err := gone.Load(store).Check(t.Context()); err != nil || len(diff) > 0 {

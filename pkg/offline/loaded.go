@@ -92,6 +92,17 @@ func (l loading) begin(images []bundle.Image) error {
 
 func (l loading) finish() error { return l.Files.Remove(l.loadingPath()) }
 
+// Has reports whether a store has the images of a bundle that belong there. The bootstrap
+// Docker need not run: it has what kube-bootstrap has recorded.
+func (s Source) Has(ctx context.Context, from *bundle.Bundle, into imagestore.Target) bool {
+	l := loading{s, into}
+	if into.Kind() == image.Bootstrap {
+		return l.ours()
+	}
+	missing, err := l.missing(ctx, from)
+	return err == nil && len(missing) == 0
+}
+
 // Drop returns the step that removes from a store the images that we loaded and no longer need.
 // It must run when the cluster no longer uses them. An image that a user's container uses stays
 // until a later run, or until turndown.

@@ -1,8 +1,10 @@
 package parts
 
 import (
+	"context"
 	"slices"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/containerd"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
@@ -18,10 +20,13 @@ import (
 // LoadBootstrap is the step that loads one image into the bootstrap Docker, once it runs,
 // so that its container need not wait for the other images.
 func LoadBootstrap(h *local.Host, name string) step.Step {
-	from := h.Source()
+	return only(h.Source(), name).Load(bootstrapStore()).After(Bootstrap(h).Start())
+}
+
+func only(from offline.Source, name string) offline.Source {
 	from.Part = name
 	from.Images = slices.DeleteFunc(slices.Clone(from.Images), func(i image.Image) bool { return i.Name != name })
-	return from.Load(bootstrapStore()).After(Bootstrap(h).Start())
+	return from
 }
 
 // Load returns the steps that load the images of the main Docker and of the pods. If
@@ -36,6 +41,14 @@ func Load(h *local.Host) (main, pods step.Step) {
 func LoadAll(h *local.Host, from offline.Source) []step.Step {
 	main := mainStore()
 	return []step.Step{from.Load(main), from.Load(podStore(h, main)), from.Load(bootstrapStore())}
+}
+
+// Loaded reports whether the stores of a host have all images of a bundle.
+func Loaded(ctx context.Context, h *local.Host, from offline.Source, b *bundle.Bundle) bool {
+	main := mainStore()
+	return from.Has(ctx, b, main) && from.Has(ctx, b, podStore(h, main)) && !slices.ContainsFunc(from.Images, func(i image.Image) bool {
+		return i.In(image.Bootstrap) && !only(from, i.Name).Has(ctx, b, bootstrapStore())
+	})
 }
 
 // DropReplaced removes the images of earlier versions that nothing uses any more.
