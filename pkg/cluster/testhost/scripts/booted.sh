@@ -2,4 +2,4 @@
 initializing|starting) exit 1;;
 stopping) exit 143;;
 esac
-curl -sf --max-time 5 --unix-socket /var/run/docker.sock http://docker/_ping >/dev/null
+[ -S /var/run/docker.sock ] && curl -sf --max-time 5 --unix-socket /var/run/docker.sock http://docker/_ping >/dev/null
