@@ -18,7 +18,9 @@ import (
 type initOnly string
 
 func (i initOnly) Init() string                               { return string(i) }
+func (initOnly) Known(context.Context, string) (bool, error)  { return false, nil }
 func (initOnly) Start(context.Context, string) error          { return nil }
+func (initOnly) StartNew(context.Context, string) error       { return nil }
 func (initOnly) Stop(context.Context, string) error           { return nil }
 func (initOnly) Restart(context.Context, string) error        { return nil }
 func (initOnly) Enable(context.Context, string) error         { return nil }

@@ -26,7 +26,12 @@ func (s scripts) control(ctx context.Context, unit, verb string) error {
 
 func (s scripts) Init() string { return string(s) }
 
+// Known returns true, as each start reads the script.
+func (scripts) Known(context.Context, string) (bool, error) { return true, nil }
+
 func (s scripts) Start(ctx context.Context, unit string) error { return s.control(ctx, unit, "start") }
+
+func (s scripts) StartNew(ctx context.Context, unit string) error { return s.Start(ctx, unit) }
 
 func (s scripts) Stop(ctx context.Context, unit string) error { return s.control(ctx, unit, "stop") }
 

@@ -42,6 +42,10 @@ func (s Service) Start(ctx context.Context, tree []host.File, stale bool) error 
 			return err
 		}
 	}
+	known, err := s.Units.Known(ctx, s.Name)
+	if err != nil {
+		return err
+	}
 	if err := s.Files.Put(tree); err != nil {
 		return err
 	}
@@ -49,6 +53,9 @@ func (s Service) Start(ctx context.Context, tree []host.File, stale bool) error 
 		if err := s.Units.Enable(ctx, s.Name); err != nil {
 			return fmt.Errorf("enable %s: %w", s.Name, err)
 		}
+	}
+	if !known {
+		return s.Units.StartNew(ctx, s.Name)
 	}
 	return s.Units.Start(ctx, s.Name)
 }

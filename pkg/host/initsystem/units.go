@@ -24,8 +24,12 @@ import (
 type Units interface {
 	// Init names the init system: "systemd", "openrc" or "sysv".
 	Init() string
-	// Start starts a unit with its current file.
+	// Known reports whether the init system has a version of a unit, also if its file is gone.
+	Known(ctx context.Context, unit string) (bool, error)
+	// Start starts a unit with its current file. StartNew does so for a unit that was not
+	// known before its file was written.
 	Start(ctx context.Context, unit string) error
+	StartNew(ctx context.Context, unit string) error
 	Stop(ctx context.Context, unit string) error
 	Restart(ctx context.Context, unit string) error
 	// Enable makes the unit start at boot, and Disable reverts that.
@@ -91,25 +95,42 @@ func (s systemd) reset(ctx context.Context, unit string) error {
 	})
 }
 
-func (s systemd) Start(ctx context.Context, unit string) error {
-	if err := s.readChanged(ctx, unit); err != nil {
+func (s systemd) Known(ctx context.Context, unit string) (known bool, err error) {
+	err = s.with(ctx, func(c *dbus.Conn) error {
+		state, err := c.GetUnitPropertyContext(ctx, service(unit), "LoadState")
+		known = err == nil && state.Value.Value() != "not-found"
 		return err
-	}
-	return s.job(ctx, "start", unit, (*dbus.Conn).StartUnitContext)
+	})
+	return known, err
 }
 
-// readChanged makes systemd read its unit files again if it has read another version
-// of this one. systemd reads the file of a new unit by itself. To read all of them
-// takes up to a quarter of a second, during which systemd starts and stops nothing.
-func (s systemd) readChanged(ctx context.Context, unit string) error {
-	return s.with(ctx, func(c *dbus.Conn) error {
+// Start makes systemd read its unit files again if it has read another version of any. To read
+// them takes up to a quarter of a second, during which systemd starts and stops nothing.
+func (s systemd) Start(ctx context.Context, unit string) error {
+	err := s.with(ctx, func(c *dbus.Conn) error {
 		changed, err := c.GetUnitPropertyContext(ctx, service(unit), "NeedDaemonReload")
-		found, foundErr := c.GetUnitPropertyContext(ctx, service(unit), "LoadState")
-		if err == nil && foundErr == nil && changed.Value.Value() == false && found.Value.Value() == "loaded" {
+		if err == nil && changed.Value.Value() == false {
 			return nil
 		}
 		return c.ReloadContext(ctx)
 	})
+	if err != nil {
+		return err
+	}
+	return s.StartNew(ctx, unit)
+}
+
+// StartNew relies on systemd to read the file of a new unit by itself, which old versions
+// do not.
+func (s systemd) StartNew(ctx context.Context, unit string) error {
+	known, err := s.Known(ctx, unit)
+	if err == nil && !known {
+		err = s.Reload(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	return s.job(ctx, "start", unit, (*dbus.Conn).StartUnitContext)
 }
 
 // Stop also resets the unit: systemd lists a failed unit even without its file.
