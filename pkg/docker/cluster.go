@@ -11,6 +11,8 @@ import (
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/api/types/network"
 	"github.com/moby/moby/client"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
 // ClusterLabel marks what belongs to a cluster. Its value is the name of the cluster.
@@ -98,13 +100,13 @@ func (c Cluster) Remove(ctx context.Context, last string) error {
 
 func (c Cluster) removeContainers(ctx context.Context, filter client.Filters) error {
 	list, err := c.api.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: filter})
-	return errors.Join(err, Together(list.Items, func(found container.Summary) error { return removeContainer(ctx, c.api, found.ID) }))
+	return errors.Join(err, host.Together(list.Items, func(found container.Summary) error { return removeContainer(ctx, c.api, found.ID) }))
 }
 
 func (c Cluster) removeVolumes(ctx context.Context, lastNote string) error {
 	all, err := c.Volumes(ctx)
 	others := slices.DeleteFunc(all, func(v Volume) bool { return v.Labels[noteKeyLabel] == lastNote })
-	return errors.Join(err, Together(others, func(v Volume) error { return c.RemoveVolume(ctx, v.Name) }))
+	return errors.Join(err, host.Together(others, func(v Volume) error { return c.RemoveVolume(ctx, v.Name) }))
 }
 
 func encoded(v any) []byte {

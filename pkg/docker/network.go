@@ -10,6 +10,7 @@ import (
 	"github.com/moby/moby/api/types/network"
 	"github.com/moby/moby/client"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -59,7 +60,7 @@ func (c Cluster) RemoveNetwork(ctx context.Context, name string) error {
 
 func (c Cluster) removeNetworks(ctx context.Context) error {
 	list, err := c.api.NetworkList(ctx, client.NetworkListOptions{Filters: c.filter()})
-	return errors.Join(err, Together(list.Items, func(n network.Summary) error { return c.RemoveNetwork(ctx, n.ID) }))
+	return errors.Join(err, host.Together(list.Items, func(n network.Summary) error { return c.RemoveNetwork(ctx, n.ID) }))
 }
 
 // Port is a port of the host that leads to a container.

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/containerd/errdefs"
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -27,7 +27,7 @@ func (d *Engine) RunningIDs(ctx context.Context) (ids []string, err error) {
 
 // StopAll stops containers in the way a daemon stops them when it shuts down.
 func (d *Engine) StopAll(ctx context.Context, ids []string) error {
-	return Together(ids, func(id string) error {
+	return host.Together(ids, func(id string) error {
 		_, err := d.ContainerStop(ctx, id, client.ContainerStopOptions{})
 		return gone(err)
 	})
@@ -84,7 +84,7 @@ func (d *Engine) state(ctx context.Context, name string) (container.State, error
 
 // SwitchOn starts stopped machines and unpauses paused ones, all concurrently.
 func (c Machines) SwitchOn(ctx context.Context, names ...string) error {
-	return Together(names, func(name string) error {
+	return host.Together(names, func(name string) error {
 		if err := c.unpause(ctx, name); err != nil {
 			return err
 		}
@@ -95,7 +95,7 @@ func (c Machines) SwitchOn(ctx context.Context, names ...string) error {
 
 // SwitchOff stops machines concurrently and waits until they have stopped, if they exist.
 func (c Machines) SwitchOff(ctx context.Context, names ...string) error {
-	return Together(names, func(name string) error {
+	return host.Together(names, func(name string) error {
 		if err := c.unpause(ctx, name); err != nil { // a paused process receives no signal
 			return err
 		}
@@ -114,12 +114,12 @@ func (c Machines) WhilePaused(ctx context.Context, names []string, do func() err
 	}
 	ctx, cancel := step.Limited(context.WithoutCancel(ctx))
 	defer cancel()
-	return errors.Join(err, Together(names, func(name string) error { return c.unpause(ctx, name) }))
+	return errors.Join(err, host.Together(names, func(name string) error { return c.unpause(ctx, name) }))
 }
 
 func (c Machines) pauseAll(ctx context.Context, names []string) error {
 	limited := step.WithLimit(ctx, step.CheckLimit(ctx))
-	return Together(names, func(name string) error {
+	return host.Together(names, func(name string) error {
 		return step.Wrap(step.Until(limited, func(context.Context) error { return c.pause(ctx, name) }, nil), "pause %s", name)
 	})
 }
@@ -176,15 +176,4 @@ func removeAnyway(ctx context.Context, api *client.Client, id string) error {
 	defer cancel()
 	_, err := api.ContainerRemove(ctx, id, client.ContainerRemoveOptions{Force: true})
 	return gone(err)
-}
-
-// Together calls do for all elements concurrently, and joins the errors.
-func Together[T any](all []T, do func(T) error) error {
-	errs := make([]error, len(all))
-	var wg sync.WaitGroup
-	for i, one := range all {
-		wg.Go(func() { errs[i] = do(one) })
-	}
-	wg.Wait()
-	return errors.Join(errs...)
 }

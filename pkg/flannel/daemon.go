@@ -155,20 +155,26 @@ func (d Daemon) undo(ctx context.Context) error {
 	if err := d.service().Remove(ctx); err != nil {
 		return err
 	}
-	errs := []error{
-		netfilter.DeleteNftTable(ctx, "ip flannel-ipv4"),
-		netfilter.DeleteNftTable(ctx, "ip6 flannel-ipv6"),
-		netfilter.DeleteChains(ctx, func(chain string) bool { return strings.HasPrefix(chain, "FLANNEL-") }),
-		host.Each(allLinks, links.Delete),
-	}
-	d.release(ctx)
-	if err := errors.Join(append(errs, d.deleteRoutes())...); err != nil {
+	err := host.Together([]func() error{
+		func() error { return removeRules(ctx) },
+		func() error { return host.Each(allLinks, links.Delete) },
+		func() error { d.release(ctx); return nil },
+	}, func(remove func() error) error { return remove() })
+	if err := errors.Join(err, d.deleteRoutes()); err != nil {
 		return err
 	}
 	if err := unloadModules(ctx, d.Files, d.KeepModule); err != nil {
 		return err
 	}
 	return d.Files.Drop(d.leasePath(), filepath.Join(d.SubnetDir, "."+leaseFile), filepath.Join(d.SubnetDir, wireguardKey))
+}
+
+func removeRules(ctx context.Context) error {
+	return errors.Join(
+		netfilter.DeleteNftTable(ctx, "ip flannel-ipv4"),
+		netfilter.DeleteNftTable(ctx, "ip6 flannel-ipv6"),
+		netfilter.DeleteChains(ctx, func(chain string) bool { return strings.HasPrefix(chain, "FLANNEL-") }),
+	)
 }
 
 // deleteRoutes deletes the routes of host-gw, which no link takes with it. Without a

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -255,5 +256,16 @@ func Each[T any](all []T, do func(T) error) error {
 	for _, one := range all {
 		errs = append(errs, do(one))
 	}
+	return errors.Join(errs...)
+}
+
+// Together calls do for all elements concurrently, and joins the errors.
+func Together[T any](all []T, do func(T) error) error {
+	errs := make([]error, len(all))
+	var wg sync.WaitGroup
+	for i, one := range all {
+		wg.Go(func() { errs[i] = do(one) })
+	}
+	wg.Wait()
 	return errors.Join(errs...)
 }

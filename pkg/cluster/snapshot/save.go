@@ -12,6 +12,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -135,7 +136,7 @@ func (s *saving) copyHosts(ctx context.Context) error {
 		}
 	}
 	err := s.session.Machines().WhilePaused(ctx, running, func() error {
-		return docker.Together(s.hosts, func(h docker.KeptMachine) error { return s.copyHost(ctx, h) })
+		return host.Together(s.hosts, func(h docker.KeptMachine) error { return s.copyHost(ctx, h) })
 	})
 	if err == nil {
 		return nil

@@ -9,6 +9,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -43,7 +44,7 @@ func (u Setup) RemoveRemains(missing []topology.Node) step.Step {
 		if err := cluster.RemoveHelpers(ctx); err != nil {
 			return err
 		}
-		return docker.Together(volumes, func(name string) error { return cluster.RemoveVolume(ctx, name) })
+		return host.Together(volumes, func(name string) error { return cluster.RemoveVolume(ctx, name) })
 	})
 }
 

@@ -121,7 +121,7 @@ func Existing(ctx context.Context, s *session.Session) ([]docker.KeptMachine, er
 	}
 	var mu sync.Mutex
 	var all []docker.KeptMachine
-	err = docker.Together(state.Names(), func(name string) error {
+	err = host.Together(state.Names(), func(name string) error {
 		m, err := s.Machines().Kept(ctx, name, true)
 		if errdefs.IsNotFound(err) {
 			return nil // the engine has just finished a removal that a killed run began
@@ -152,7 +152,7 @@ func RemoveAll(ctx context.Context, s *session.Session, keep func(docker.Volume)
 	if err != nil {
 		return err
 	}
-	err = docker.Together(hosts, func(h docker.KeptMachine) error { return s.Machines().Remove(ctx, h.Name, OwnVolumes(h.Machine)) })
+	err = host.Together(hosts, func(h docker.KeptMachine) error { return s.Machines().Remove(ctx, h.Name, OwnVolumes(h.Machine)) })
 	if err != nil {
 		return err
 	}
