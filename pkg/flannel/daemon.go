@@ -155,11 +155,9 @@ func (d Daemon) undo(ctx context.Context) error {
 	if err := d.service().Remove(ctx); err != nil {
 		return err
 	}
-	err := host.Together([]func() error{
-		func() error { return removeRules(ctx) },
-		func() error { return host.Each(allLinks, links.Delete) },
-		func() error { d.release(ctx); return nil },
-	}, func(remove func() error) error { return remove() })
+	deleteLinks := func(context.Context) error { return host.Each(allLinks, links.Delete) }
+	release := func(ctx context.Context) error { d.release(ctx); return nil }
+	err := host.Concurrently(ctx, removeRules, deleteLinks, release)
 	if err := errors.Join(err, d.deleteRoutes()); err != nil {
 		return err
 	}

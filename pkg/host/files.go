@@ -269,3 +269,8 @@ func Together[T any](all []T, do func(T) error) error {
 	wg.Wait()
 	return errors.Join(errs...)
 }
+
+// Concurrently calls all functions at the same time, and joins the errors.
+func Concurrently(ctx context.Context, all ...func(context.Context) error) error {
+	return Together(all, func(one func(context.Context) error) error { return one(ctx) })
+}

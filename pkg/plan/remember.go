@@ -41,7 +41,8 @@ func remember(h *local.Host, role string) step.Step {
 			return errors.Join(process.InstallSelf(h.Files, local.Binary), h.Files.Remove(local.KeptFile))
 		},
 		Undo: func(ctx context.Context) error {
-			if err := errors.Join(nothingLeft(ctx, h), h.Units.Reload(ctx)); err != nil {
+			look := func(ctx context.Context) error { return nothingLeft(ctx, h) }
+			if err := host.Concurrently(ctx, look, h.Units.Reload); err != nil {
 				return err
 			}
 			return forget(h, role)
