@@ -49,22 +49,28 @@ type VolumeCopy struct {
 	Without  []string // paths that are removed from the copies
 }
 
-// copyScript copies the directory $3 to each of the following directories. It first empties
-// the target, because an earlier copy may have been killed. It creates hard links of the files
-// that the command $1 prints, if the file system allows it, and copies all other files. It
-// removes the paths $2 from the copies. It fails if it cannot copy extended attributes, which
-// overlay file systems need.
+// copyScript copies the directory $3 to each of the following directories, to all at the same
+// time. It first empties the target, because an earlier copy may have been killed. It creates
+// hard links of the files that the command $1 prints, if the file system allows it, and copies
+// all other files. It removes the paths $2 from the copies. It fails if it cannot copy extended
+// attributes, which overlay file systems need.
 const copyScript = `set -e
 list=$1 without=$2
 shift 2
 cd "$1"
-while [ $# -gt 1 ]; do
-	find "$2" -mindepth 1 -delete
-	sh -c "$list" 2>/dev/null | xargs -0r cp -dl --parents --preserve=mode,ownership,timestamps -t "$2" 2>/dev/null || true
-	cp -dRn --preserve=mode,ownership,timestamps,links,xattr --reflink=auto --sparse=auto . "$2"
-	(cd "$2" && rm -rf $without)
-	shift
-done`
+shift
+copy() {
+	find "$1" -mindepth 1 -delete
+	sh -c "$list" 2>/dev/null | xargs -0r cp -dl --parents --preserve=mode,ownership,timestamps -t "$1" 2>/dev/null || true
+	cp -dRn --preserve=mode,ownership,timestamps,links,xattr --reflink=auto --sparse=auto . "$1"
+	(cd "$1" && rm -rf $without)
+}
+running=
+for to in "$@"; do
+	copy "$to" &
+	running="$running $!"
+done
+for one in $running; do wait "$one"; done`
 
 // CopyVolume copies one volume of the cluster to others, which exist. An engine in a virtual
 // machine may refuse to mount its own directory of volumes. The copies then share no files.
