@@ -13,11 +13,11 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// constantFiles prints the paths of large files that no host changes in place: the program, and
-// files in layers of images. It omits the layers of containers, whose work directory is not
-// empty: the kernel creates a directory there at the first mount, and does not remove it. It
-// omits small files, because programs in containers may check the number of hard links. For
-// example, cron rejects a table with two links.
+// constantFiles prints the paths of files that no host changes in place: the program, and files
+// of more than 64 KiB in layers of images. It omits the layers of containers, whose work
+// directory is not empty: the kernel creates a directory there at the first mount, and does not
+// remove it. It omits small files, because programs in containers may check the number of hard
+// links. For example, cron rejects a table with two links.
 //
 //go:embed scripts/constant-files.sh
 var constantFiles string
