@@ -33,6 +33,11 @@ const (
 	schedulerServer = schedulerDir + "/serving"
 )
 
+// Dirs lists the directories of a control plane's configuration, each after its parent.
+func Dirs() []string {
+	return []string{Dir, ConfigDir, PKIDir, filepath.Dir(EtcdServer), filepath.Dir(managerServer), schedulerDir, ManifestDir}
+}
+
 // PeerName is the common name of every etcd member on the peer port. A client
 // of that port can propose a change as etcd's root user: the port authenticates
 // by TLS only, and a raft proposal contains the user that it acts for.

@@ -1,7 +1,13 @@
 package controlplane
 
 import (
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
+
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 func TestEveryIssuedCertificateIsListed(t *testing.T) {
@@ -23,4 +29,17 @@ func TestEveryIssuedCertificateIsListed(t *testing.T) {
 			t.Errorf("%s is not listed: %v", name, listed)
 		}
 	}
+}
+
+// TestDirsAreComplete: turndown of a host whose records are lost removes the directories that
+// Dirs lists.
+func TestDirsAreComplete(t *testing.T) {
+	c := fresh(t)
+	issue(t, c)
+	must.NoError(t, filepath.WalkDir(c.Files.Path(Dir), func(path string, entry fs.DirEntry, err error) error {
+		if dir := strings.TrimPrefix(path, c.Files.Root); err == nil && entry.IsDir() && !slices.Contains(Dirs(), dir) {
+			t.Errorf("%s is missing", dir)
+		}
+		return err
+	}))
 }

@@ -102,8 +102,6 @@ func forget(h *local.Host, role string) error {
 // the directories that any host may have. /etc/cni/net.d is not among them,
 // because containerd creates it and exits when it is removed.
 func madeDirs(h *local.Host) step.Step {
-	return host.MadeDirs(h.Files, []string{
-		controlplane.Dir, controlplane.ConfigDir, controlplane.PKIDir, controlplane.PKIDir + "/etcd", controlplane.ManifestDir, kubelet.Dir, kubelet.Dir + "/pki",
-		"/opt/cni", image.CNIDir, "/var/lib/cni", "/var/log/pods", "/var/log/containers", "/var/log/kubernetes",
-	})
+	return host.MadeDirs(h.Files, append(controlplane.Dirs(), kubelet.Dir, kubelet.Dir+"/pki",
+		"/opt/cni", image.CNIDir, "/var/lib/cni", "/var/log/pods", "/var/log/containers", "/var/log/kubernetes"))
 }
