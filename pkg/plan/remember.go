@@ -95,7 +95,7 @@ func forget(h *local.Host, role string) error {
 	if err := h.Files.Write(local.KeptFile, []byte(role+"\n"), 0o600); err != nil {
 		return err
 	}
-	return h.Files.Drop(local.Binary, local.CompleteFile, registry.SavedPath, local.RoleFile)
+	return h.Files.Drop(local.Binary, local.CompleteFile, local.OpenFile, registry.SavedPath, local.RoleFile)
 }
 
 // madeDirs is the step that repairs the record of created directories, with

@@ -159,6 +159,13 @@ var CompleteMark = host.File{Path: CompleteFile, Data: []byte("The last run appl
 // Complete reports whether the last run has applied all steps.
 func Complete(files host.Files) bool { return files.Exists(CompleteFile) }
 
+// OpenFile exists on a control plane once the API server has the rights of the agent and of
+// joining hosts. The agent does not use the API server before.
+const OpenFile = host.StateDir + "/open"
+
+// OpenMark is that file.
+var OpenMark = host.File{Path: OpenFile, Data: []byte("Hosts can join. The agent answers their requests.\n")}
+
 // Suspend stops repairs by the agent until a run of master or worker
 // succeeds.
 func (h *Host) Suspend() error { return h.Files.Remove(CompleteFile) }

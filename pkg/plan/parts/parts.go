@@ -149,9 +149,9 @@ func API(h *local.Host) controlplane.API {
 	return controlplane.API{Host: controlPlane(h), Version: h.Versions.ProgramVersion("kube-apiserver")}
 }
 
-// Publish lets hosts join, with certificates that an earlier step issues.
+// Publish lets hosts join, with certificates that an earlier step issues, and then tells the agent.
 func Publish(h *local.Host) step.Step {
-	return later("let hosts join", func() (step.Step, error) {
+	publish := later("let hosts join", func() (step.Step, error) {
 		clusterCA, clusterErr := h.Files.Read(join.ClusterCAFile)
 		etcdCA, etcdErr := h.Files.Read(join.EtcdCAFile)
 		way, err := h.Registry.Marshal()
@@ -160,6 +160,24 @@ func Publish(h *local.Host) step.Step {
 			Settings: file.Shared(h.Config), Registry: way,
 		}.Publish(), cmp.Or(clusterErr, etcdErr, err)
 	})
+	tell := h.Files.Step(publish.Name, func() ([]host.File, error) { return []host.File{local.OpenMark}, nil })
+	return step.Step{
+		Name: publish.Name,
+		Check: func(ctx context.Context) (step.Diff, error) {
+			diff, err := publish.Check(ctx)
+			if err != nil {
+				return nil, err
+			}
+			more, err := tell.Check(ctx)
+			return append(diff, more...), err
+		},
+		Apply: func(ctx context.Context) error {
+			if err := publish.Apply(ctx); err != nil {
+				return err
+			}
+			return tell.Apply(ctx)
+		},
+	}
 }
 
 // Addons returns kube-proxy, CoreDNS and other manifests of the cluster.

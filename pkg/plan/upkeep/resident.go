@@ -54,11 +54,11 @@ func (r Resident) Run(ctx context.Context) error {
 	// A run that repairs an unreadable role restarts the agent.
 	if err == nil && saved.Role == local.Master {
 		for name, a := range answers {
-			parts[name] = r.onHost(func(ctx context.Context, h *local.Host) error { return r.answer(ctx, h, name, a) })
+			parts[name] = whenOpen(r.onHost(func(ctx context.Context, h *local.Host) error { return r.answer(ctx, h, name, a) }))
 		}
-		parts["refuse removed nodes"] = r.onHost(r.refuse)
-		parts["watch the rotation"] = r.report(renewal.State.Watch)
-		parts["watch the nodes"] = r.onHost(r.watchNodes)
+		parts["refuse removed nodes"] = whenOpen(r.onHost(r.refuse))
+		parts["watch the rotation"] = whenOpen(r.report(renewal.State.Watch))
+		parts["watch the nodes"] = whenOpen(r.onHost(r.watchNodes))
 	}
 	if err == nil && saved.Role == local.Worker {
 		parts["watch the rotation"] = r.report(renewal.WorkerState.WatchTrust)
@@ -122,6 +122,17 @@ func (r Resident) balance(ctx context.Context) error {
 			r.in.Put(agent.API)
 		}
 	})
+}
+
+// whenOpen returns the part that begins once the API server of this host has granted the agent
+// its rights.
+func whenOpen(part func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		if err := agent.AwaitFile(ctx, host.Files{}, local.OpenFile); err != nil {
+			return err
+		}
+		return part(ctx)
+	}
 }
 
 // onHost returns the part that does this with the settings in force.
