@@ -163,7 +163,7 @@ func lookFirst(c *cobra.Command, con *console.Console, h *local.Host, role strin
 
 func walk(ctx context.Context, con *console.Console, runner *step.Runner, v hostVerb, h *local.Host) error {
 	started := time.Now()
-	if h.Changing() {
+	if h.Changing() || h.Saved.Role != v.role { // the agent must not repair with the settings from before
 		if err := h.Suspend(); err != nil {
 			return err
 		}
