@@ -5,27 +5,23 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// joining runs kube-bootstrap on the hosts. Each worker joins with a token for
+// joining runs kube-bootstrap on hosts that join a control plane. Each worker joins with a token for
 // its node only. The further control planes join with one token that is deleted
 // at the end.
 type joining struct {
 	change
-	setup  testhost.Setup
-	copies []topology.Node // the hosts that begin with a copy of the disk of master
-	master topology.Node   // that the others join
-	token  joinToken       // of the further control planes
+	master topology.Node // that the others join
+	token  joinToken     // of the further control planes
 }
 
 // joinToken is the output of `kube-bootstrap token create -o json`.
@@ -41,88 +37,6 @@ const (
 	tokenTTL  = time.Hour
 )
 
-// plan returns the plan that makes hosts a cluster. All hosts but the copies run.
-//
-//	with copies:    load into the first control plane -> copy its disk -> boot the copies, run master -> join
-//	without copies: load into the others, run master -> join
-func (j *joining) plan() step.Plan {
-	var joins []step.Step
-	for _, n := range j.nodes.Nodes() {
-		if n.Name != j.master.Name {
-			joins = append(joins, j.step(n))
-		}
-	}
-	several, copies := j.nodes.Masters() > 1, len(j.copies) > 0
-	return step.Plan{
-		j.putFiles(),
-		{j.preload(j.master).If(copies)},
-		{j.copyDisk().If(copies)},
-		append(j.prepare(), roleStep(j.master, j.firstMaster)),
-		{j.openMasters().If(several)},
-		joins,
-		{j.closeMasters().If(several)},
-		{j.adapt().If(len(joins) > 0)},
-	}.Compact()
-}
-
-func (j *joining) putFiles() (files []step.Step) {
-	for _, n := range j.others() {
-		files = append(files, remote.PutBinary(j.session, n.Name, j.options.Binary))
-	}
-	for _, m := range j.options.Manifests {
-		name := "put " + filepath.Base(m.Path) + " on " + j.master.Name
-		files = append(files, remote.Put(j.session, name, j.master.Name, remote.File{From: m.Path, To: m.On, Mode: 0o600}))
-	}
-	return files
-}
-
-func (j *joining) copyDisk() step.Step {
-	var machines []testhost.Machine
-	for _, n := range j.copies {
-		machines = append(machines, j.machine(n))
-	}
-	return j.machine(j.master).CopyTo(machines)
-}
-
-// prepare returns the steps for the other hosts while the first control plane starts.
-func (j *joining) prepare() (steps []step.Step) {
-	for _, n := range j.others() {
-		if n.Name != j.master.Name {
-			steps = append(steps, j.preload(n))
-		}
-	}
-	for _, n := range j.copies {
-		steps = append(steps, j.setup.Boot(n))
-	}
-	return steps
-}
-
-// likeMaster returns the hosts that can begin with a copy of the disk of the first control
-// plane. It returns none unless that host is new, because the disk of a node contains its keys.
-func (j *joining) likeMaster() []topology.Node {
-	if !j.source.shared || j.state.Has(j.master.Name) {
-		return nil
-	}
-	return slices.DeleteFunc(j.nodes.Missing(j.state), func(n topology.Node) bool {
-		return n.Name == j.master.Name || j.nodes.Variant(n) != j.nodes.Variant(j.master)
-	})
-}
-
-// others returns the nodes whose disks are no copies.
-func (j *joining) others() []topology.Node {
-	return slices.DeleteFunc(j.nodes.Nodes(), func(n topology.Node) bool {
-		return slices.ContainsFunc(j.copies, func(c topology.Node) bool { return c.Name == n.Name })
-	})
-}
-
-// preload returns the step that loads images into a new host. An existing host may be a node
-// already, and loads what it lacks when it joins.
-func (j *joining) preload(n topology.Node) step.Step {
-	args := slices.Concat([]string{"offline", "bootstrap"}, j.source.args(), j.options.LoadArgs)
-	load := func(ctx context.Context) error { return remote.Run(ctx, j.session, n.Name, args, nil) }
-	return step.Always("load images into "+n.Name, load).If(j.source.shared && !j.state.Has(n.Name))
-}
-
 func (j *joining) step(n topology.Node) step.Step {
 	if n.Role == topology.Master {
 		return roleStep(n, j.furtherMaster)
@@ -135,14 +49,6 @@ func (j *joining) step(n topology.Node) step.Step {
 // the node with its settings.
 func roleStep(n topology.Node, run func(context.Context, topology.Node) error) step.Step {
 	return step.Always("run "+string(n.Role)+" on "+n.Name, func(ctx context.Context) error { return run(ctx, n) })
-}
-
-func (j *joining) firstMaster(ctx context.Context, n topology.Node) error {
-	args := append([]string{"master"}, j.source.args()...)
-	if j.nodes.OnlyMasters() {
-		args = append(args, "--no-dedicated")
-	}
-	return remote.Run(ctx, j.session, n.Name, slices.Concat(args, j.options.MasterArgs, n.Spec.Args), nil)
 }
 
 func (j *joining) furtherMaster(ctx context.Context, n topology.Node) error {

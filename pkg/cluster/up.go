@@ -68,12 +68,10 @@ func (u up) create(ctx context.Context) error {
 	}
 	nodes := options.Topology(u.session.Name, state)
 	setup := options.setup(u.session, nodes)
-	join := &joining{change: change{u.session, options, nodes, state, source}, setup: setup, master: nodes.Leader(state)}
-	var remains step.Step
-	if record == nil {
-		join.copies, remains = join.likeMaster(), setup.RemoveRemains(nodes.Missing(state))
-	}
-	if err := begin(ctx, setup, options, remains, join.others(), join.plan()); err != nil {
+	join := &joining{change: change{u.session, options, nodes, state, source}, master: nodes.Leader(state)}
+	c := newCreation(join, setup, record == nil)
+	remains := setup.RemoveRemains(nodes.Missing(state)).If(c.isNew)
+	if err := begin(ctx, setup, options, remains, c.others(), c.plan()); err != nil {
 		join.revoke(ctx)
 		return err
 	}

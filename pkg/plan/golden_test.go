@@ -1,9 +1,11 @@
 package plan
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
+	localcluster "github.com/kube-bootstrap/kube-bootstrap/pkg/cluster"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
@@ -33,6 +35,16 @@ func TestStepsOfThePlans(t *testing.T) {
 		c.set(&cfg)
 		h := installedWith(t, host.Files{Root: t.TempDir()}, cfg)
 		hosttest.Golden(t, name+".txt", []byte(stages(c.plan(h))))
+	}
+}
+
+// TestMasterSaysThatHostsCanJoin: `cluster up` waits for the event of this step.
+func TestMasterSaysThatHostsCanJoin(t *testing.T) {
+	cfg := config.Default()
+	cfg.HostName, cfg.IPAddress = "one", "10.0.0.1"
+	steps := Master(installedWith(t, host.Files{Root: t.TempDir()}, cfg)).Steps()
+	if !slices.ContainsFunc(steps, func(s step.Step) bool { return s.Name == localcluster.LetsJoin }) {
+		t.Errorf("the plan of a control plane has no step %q", localcluster.LetsJoin)
 	}
 }
 
