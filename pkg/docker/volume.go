@@ -33,7 +33,11 @@ func (c Cluster) Volumes(ctx context.Context) ([]Volume, error) {
 
 // RemoveVolume removes a volume. A missing volume is not an error.
 func (c Cluster) RemoveVolume(ctx context.Context, name string) error {
-	_, err := c.api.VolumeRemove(ctx, name, client.VolumeRemoveOptions{Force: true})
+	return removeVolume(ctx, c.api, name)
+}
+
+func removeVolume(ctx context.Context, api *client.Client, name string) error {
+	_, err := api.VolumeRemove(ctx, name, client.VolumeRemoveOptions{Force: true})
 	return step.Wrap(gone(err), "remove volume %s", name)
 }
 
@@ -72,7 +76,7 @@ for to in "$@"; do
 done
 for one in $running; do wait "$one"; done`
 
-// CopyVolume copies one volume of the cluster to others, which exist. An engine in a virtual
+// CopyVolume copies one volume to others, which exist. An engine in a virtual
 // machine may refuse to mount its own directory of volumes. The copies then share no files.
 func (c Cluster) CopyVolume(ctx context.Context, v VolumeCopy) error {
 	args, apart := []string{v.Constant, strings.Join(v.Without, " ")}, []mount.Mount{}
@@ -85,10 +89,10 @@ func (c Cluster) CopyVolume(ctx context.Context, v VolumeCopy) error {
 		return err
 	}
 	mounts, err := c.mountTogether(ctx, apart)
-	if err == nil {
-		err = run(mounts)
+	if err != nil {
+		return step.Wrap(err, "copy volume %s", v.From)
 	}
-	if err != nil && ctx.Err() == nil && len(mounts) < len(apart) {
+	if err = run(mounts); err != nil && ctx.Err() == nil && mounts[0].Type == mount.TypeBind {
 		err = run(apart)
 	}
 	return step.Wrap(err, "copy volume %s", v.From)
@@ -98,8 +102,9 @@ func (c Cluster) CopyVolume(ctx context.Context, v VolumeCopy) error {
 const volumesDir = "/volumes/"
 
 // mountTogether returns one mount of the directory of all volumes, because the kernel creates
-// no hard link across two mounts, even of the same file system. It returns volumes if they are
-// in different directories of the engine's host.
+// no hard link across two mounts, even of the same file system. It mounts the first volume a
+// second time, so that the engine does not remove it. It returns volumes if they are in different
+// directories of the engine's host.
 func (c Cluster) mountTogether(ctx context.Context, volumes []mount.Mount) ([]mount.Mount, error) {
 	roots := map[string]bool{}
 	for _, v := range volumes {
@@ -112,7 +117,8 @@ func (c Cluster) mountTogether(ctx context.Context, volumes []mount.Mount) ([]mo
 	}
 	for root, local := range roots {
 		if local && len(roots) == 1 {
-			return []mount.Mount{{Type: mount.TypeBind, Source: root, Target: volumesDir}}, nil
+			used := mount.Mount{Type: mount.TypeVolume, Source: volumes[0].Source, Target: "/used", ReadOnly: true}
+			return []mount.Mount{{Type: mount.TypeBind, Source: root, Target: volumesDir}, used}, nil
 		}
 	}
 	return volumes, nil

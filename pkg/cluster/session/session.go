@@ -135,6 +135,9 @@ func (s *Session) Cluster() docker.Cluster { return s.Engine.Cluster(s.Name) }
 // Machines returns the machines of the cluster.
 func (s *Session) Machines() docker.Machines { return docker.Machines(s.Cluster()) }
 
+// PreparedDisks returns the disks with which new hosts can begin.
+func (s *Session) PreparedDisks() docker.PreparedDisks { return docker.PreparedDisks(s.Cluster()) }
+
 // Node returns the access to a node by its host name.
 func (s *Session) Node(name string) driver.Node { return driver.Node{Engine: s.Engine, Name: name} }
 

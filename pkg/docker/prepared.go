@@ -1,0 +1,108 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/containerd/errdefs"
+	"github.com/moby/moby/client"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// PreparedDisks are volumes with which new hosts of any cluster can begin, as a cluster sees them.
+// An empty volume, the mark, is made last and states that a disk is complete.
+type PreparedDisks Cluster
+
+const (
+	preparedOwner    = "prepared-disk"                    // value of OurLabel
+	preparedKeyLabel = "kube-bootstrap.dev/prepared-key"  // of the mark: identifies the content
+	preparedOfLabel  = "kube-bootstrap.dev/prepared-disk" // of the mark: the volume
+)
+
+// Find returns the volume of the complete disk with a key; "" if there is none.
+func (p PreparedDisks) Find(ctx context.Context, key string) (disk string, err error) {
+	all, err := p.list(ctx)
+	for _, v := range all {
+		of := v.Labels[preparedOfLabel]
+		if v.Labels[preparedKeyLabel] == key && slices.ContainsFunc(all, func(v Volume) bool { return v.Name == of }) {
+			disk = of
+		}
+	}
+	return disk, err
+}
+
+// Begin replaces the disk that this cluster made by an empty volume, and returns its name; "" if
+// another cluster copies from it now.
+func (p PreparedDisks) Begin(ctx context.Context) (disk string, err error) {
+	disk = p.own()
+	if err := p.remove(ctx, disk); err != nil {
+		return "", err
+	}
+	all, err := p.list(ctx)
+	if err != nil || slices.ContainsFunc(all, func(v Volume) bool { return v.Name == disk }) {
+		return "", err
+	}
+	return disk, p.make(ctx, disk, nil)
+}
+
+// End marks a disk as complete and removes all other complete disks that nothing uses, because
+// each may take as much space as the images of a cluster. Another cluster may be filling one that
+// is not complete.
+func (p PreparedDisks) End(ctx context.Context, disk, key string) error {
+	if err := p.make(ctx, markOf(disk), map[string]string{preparedKeyLabel: key, preparedOfLabel: disk}); err != nil {
+		return err
+	}
+	all, err := p.list(ctx)
+	return errors.Join(err, host.Each(all, func(v Volume) error {
+		if other := v.Labels[preparedOfLabel]; other != "" && other != disk {
+			return p.remove(ctx, other)
+		}
+		return nil
+	}))
+}
+
+// RemoveOwn removes the disk that this cluster made, complete or not, unless it is in use.
+func (p PreparedDisks) RemoveOwn(ctx context.Context) error { return p.remove(ctx, p.own()) }
+
+// Remove removes all disks that nothing uses, complete or not.
+func (p PreparedDisks) Remove(ctx context.Context) error {
+	all, err := p.list(ctx)
+	return errors.Join(err, host.Each(all, func(v Volume) error {
+		if v.Labels[preparedOfLabel] != "" {
+			return nil
+		}
+		return p.remove(ctx, v.Name)
+	}))
+}
+
+// remove removes a disk after its mark. A disk that is in use loses only the mark.
+func (p PreparedDisks) remove(ctx context.Context, disk string) error {
+	if err := removeVolume(ctx, p.api, markOf(disk)); err != nil {
+		return err
+	}
+	err := removeVolume(ctx, p.api, disk)
+	if errdefs.IsConflict(err) {
+		return nil
+	}
+	return err
+}
+
+func (p PreparedDisks) own() string { return "kube-bootstrap.disk." + p.name }
+
+func markOf(disk string) string { return disk + ".complete" }
+
+func (p PreparedDisks) make(ctx context.Context, name string, labels map[string]string) error {
+	all := map[string]string{OurLabel: preparedOwner}
+	maps.Copy(all, labels)
+	_, err := p.api.VolumeCreate(ctx, client.VolumeCreateOptions{Name: name, Labels: all})
+	return step.Wrap(err, "make volume %s", name)
+}
+
+func (p PreparedDisks) list(ctx context.Context) ([]Volume, error) {
+	list, err := p.api.VolumeList(ctx, client.VolumeListOptions{Filters: client.Filters{}.Add("label", OurLabel+"="+preparedOwner)})
+	return list.Items, err
+}

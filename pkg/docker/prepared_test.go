@@ -1,0 +1,60 @@
+package docker_test
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker/dockertest"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
+)
+
+func TestPreparedDisks(t *testing.T) {
+	engine, _ := dockertest.Start(t)
+	ctx, disks := t.Context(), docker.PreparedDisks(engine.Cluster("one"))
+	found := func(key, want string) {
+		t.Helper()
+		if disk, err := disks.Find(ctx, key); err != nil || disk != want {
+			t.Errorf("the disk with the key %s is %q (%v), want %q", key, disk, err, want)
+		}
+	}
+	begin := func(cluster string) string {
+		t.Helper()
+		disk, err := docker.PreparedDisks(engine.Cluster(cluster)).Begin(ctx)
+		must.NoError(t, err)
+		return disk
+	}
+	one, two := begin("one"), begin("two")
+	found("a", "")
+	must.NoError(t, disks.End(ctx, one, "a"))
+	found("a", one)
+	if again := begin("two"); again != two {
+		t.Errorf("the second disk of a killed run is %q, want %q", again, two)
+	}
+	use(t, engine, one)
+	if disk := begin("one"); disk != "" {
+		t.Errorf("disk %s, which is in use, is made again", disk)
+	}
+	must.NoError(t, disks.End(ctx, two, "b"))
+	found("a", "")
+	found("b", two)
+	must.NoError(t, disks.Remove(ctx))
+	found("b", "")
+	must.NoError(t, engine.Remove(ctx, "user"))
+	must.NoError(t, disks.Remove(ctx))
+	if one := begin("one"); one == "" {
+		t.Error("a disk that nothing uses was not removed")
+	}
+}
+
+// use creates a container that has the volume.
+func use(t *testing.T, engine *docker.Engine, volume string) {
+	t.Helper()
+	const image = "kube-bootstrap-test-prepared:1"
+	must.NoError(t, engine.Images().Import(t.Context(), image, bytes.NewReader(make([]byte, 1024))))
+	c := docker.Container{Name: "user", Image: image, Command: []string{"/bin/sleep", "1000"}, Mounts: []docker.Mount{{Source: volume, Target: "/disk", Volume: true}}}
+	for _, programs := range []string{"/bin", "/lib", "/lib64", "/usr"} {
+		c.Mounts = append(c.Mounts, docker.Mount{Source: programs, Target: programs, ReadOnly: true})
+	}
+	must.NoError(t, engine.Run(t.Context(), c))
+}
