@@ -28,15 +28,15 @@ func Down(ctx context.Context, options Options) error {
 
 // Clean removes a cluster and everything that was made for it: hosts, volumes,
 // network, entries in the user's kubeconfig, certificates, and the host images
-// unless another cluster uses them or KeepImages is set. The cache of downloads
-// and builds stays.
+// and prepared disks unless another cluster uses them or KeepImages is set. The
+// cache of downloads and builds stays.
 func Clean(ctx context.Context, options Options) error {
 	return session.Do(ctx, options.Options, alone, func(s *session.Session, _ topology.State) error {
 		err := errors.Join(removePrivate(ctx, s.Options), remove(ctx, s))
 		if options.KeepImages {
 			return err
 		}
-		return errors.Join(err, removeImages(ctx, s))
+		return errors.Join(err, removeShared(ctx, s))
 	})
 }
 
@@ -49,14 +49,18 @@ func removePrivate(ctx context.Context, options session.Options) error {
 	return os.RemoveAll(options.PrivateDir())
 }
 
-// removeImages removes the host images, unless another cluster may be about to use them.
-func removeImages(ctx context.Context, s *session.Session) error {
+// removeShared removes what all clusters share, unless another cluster may be about to use it.
+func removeShared(ctx context.Context, s *session.Session) error {
 	clusters, err := s.Clusters(ctx)
 	if err != nil || len(clusters) > 0 {
 		return err
 	}
-	images, err := s.Engine.Images().Named(ctx, testhost.Images+":*")
-	return errors.Join(err, host.Each(images, func(image string) error { return s.Engine.Images().Remove(ctx, image) }))
+	err = s.PreparedDisks().Remove(ctx)
+	for _, name := range append(testhost.ProgramImages, testhost.Images) {
+		images, namedErr := s.Engine.Images().Named(ctx, name+":*")
+		err = errors.Join(err, namedErr, host.Each(images, func(image string) error { return s.Engine.Images().Remove(ctx, image) }))
+	}
+	return err
 }
 
 // replaceHosts removes all hosts, and records that next is created after them.

@@ -127,8 +127,8 @@ func (f ImageFile) write(archive *tar.Writer) error {
 	return pack(archive, h, bytes.NewReader(f.Data))
 }
 
-// ImportProgram creates an image of the cluster with the executable /kube-bootstrap and others.
-func (c Cluster) ImportProgram(ctx context.Context, ref, path string, others ...ImageFile) error {
+// ImportProgram creates an image with the executable /kube-bootstrap and others.
+func (i Images) ImportProgram(ctx context.Context, ref, path string, others ...ImageFile) error {
 	file, err := os.Open(path)
 	if err != nil {
 		return err
@@ -146,7 +146,7 @@ func (c Cluster) ImportProgram(ctx context.Context, ref, path string, others ...
 		return err
 	})
 	defer rootfs.Close()
-	return Images{c.api}.Import(ctx, ref, rootfs, "LABEL "+ClusterLabel+"="+c.name)
+	return i.Import(ctx, ref, rootfs)
 }
 
 // failureIn returns the error in the lines of an answer that began as a success.

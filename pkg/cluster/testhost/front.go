@@ -8,16 +8,13 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 	"net/netip"
-	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/apiserver"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -39,7 +36,7 @@ func (u Setup) Front() step.Step {
 // container describes the front. An existing front keeps its published ports,
 // because not every command knows the settings of the cluster.
 func (f front) container(ctx context.Context) (docker.Container, programImage, error) {
-	image, err := newProgramImage("kube-bootstrap/front:", f.Session.Name, f.Binary, nil)
+	image, err := newProgramImage(frontImages, f.Binary, nil)
 	if err != nil {
 		return docker.Container{}, image, err
 	}
@@ -125,20 +122,31 @@ func runStep(name string, s *session.Session, describe func(context.Context) (do
 			if err != nil {
 				return err
 			}
-			return image.use(ctx, s, func() error { return run(ctx, c) })
+			if err := image.ensure(ctx, s); err != nil {
+				return err
+			}
+			return run(ctx, c)
 		},
 	}
 }
 
-// programImage is an image of a cluster with this program, and with other files.
-// Another content has another name.
+// programImage is an image with this program, and with other files. Another content has another
+// name. Like the host images, it stays until the last cluster is removed.
 type programImage struct {
-	all, name string // beginning of the names of all such images; name of this one
-	binary    string
-	files     []docker.ImageFile
+	name   string
+	binary string
+	files  []docker.ImageFile
 }
 
-func newProgramImage(all, cluster, binary string, files []docker.ImageFile) (programImage, error) {
+// ProgramImages are the beginnings of the names of all such images.
+var ProgramImages = []string{frontImages, registryImages}
+
+const (
+	frontImages    = "kube-bootstrap/front"
+	registryImages = "kube-bootstrap/registry"
+)
+
+func newProgramImage(images, binary string, files []docker.ImageFile) (programImage, error) {
 	sum, err := remote.Sum(binary)
 	if err != nil {
 		return programImage{}, err
@@ -147,23 +155,14 @@ func newProgramImage(all, cluster, binary string, files []docker.ImageFile) (pro
 		next := sha256.Sum256(append([]byte(sum+f.Name), f.Data...))
 		sum = hex.EncodeToString(next[:])
 	}
-	return programImage{all, all + cluster + "." + sum[:12], binary, files}, nil
+	return programImage{images + ":" + sum[:12], binary, files}, nil
 }
 
-// use creates the image, calls run, which replaces the container of an earlier
-// image, and removes the earlier images of the cluster.
-func (p programImage) use(ctx context.Context, s *session.Session, run func() error) error {
+// ensure creates the image if the engine does not have it.
+func (p programImage) ensure(ctx context.Context, s *session.Session) error {
 	has, err := s.Engine.Images().Has(ctx, p.name)
-	if err == nil && !has {
-		err = s.Cluster().ImportProgram(ctx, p.name, p.binary, p.files...)
-	}
-	if err != nil {
+	if err != nil || has {
 		return err
 	}
-	if err := run(); err != nil {
-		return err
-	}
-	images, err := s.Cluster().Images(ctx)
-	earlier := slices.DeleteFunc(images, func(image string) bool { return !strings.HasPrefix(image, p.all) || image == p.name })
-	return errors.Join(err, host.Each(earlier, func(image string) error { return s.Engine.Images().Remove(ctx, image) }))
+	return s.Engine.Images().ImportProgram(ctx, p.name, p.binary, p.files...)
 }
