@@ -69,7 +69,7 @@ func (b *Builder) ExcludeBase(base *Bundle) error {
 	if base.Base != nil {
 		return fmt.Errorf("%s cannot be a base, because it has a base itself; name that bundle", base.Path)
 	}
-	b.manifest.Base = &Base{Kubernetes: base.Versions.Kubernetes, Manifest: base.identity()}
+	b.manifest.Base = &Base{Kubernetes: base.Versions.Kubernetes, Manifest: base.Identity()}
 	b.addToKey(b.manifest.Base.Manifest.String())
 	inBase := func(blob blobSource) bool {
 		_, ok := base.Blobs[blob.digest]

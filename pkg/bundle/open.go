@@ -107,7 +107,8 @@ func (b *Bundle) duplicate() (*Bundle, error) {
 	return &dup, nil
 }
 
-func (b *Bundle) identity() digest.Digest { return digest.FromBytes(b.raw) }
+// Identity returns the digest of the manifest, which contains the digests of all blobs.
+func (b *Bundle) Identity() digest.Digest { return digest.FromBytes(b.raw) }
 
 // Members returns the manifest and the signature as they are written. The
 // signature of an unsigned bundle is nil.
@@ -161,7 +162,7 @@ func WithBase(path string) Option {
 			return fmt.Errorf("its base: %w", err)
 		}
 		b.base = base // closed with b, also if it is the wrong one
-		if base.identity() != b.Base.Manifest {
+		if base.Identity() != b.Base.Manifest {
 			return fmt.Errorf("%s (Kubernetes %s) is not the base of this bundle; the base is of Kubernetes %s and its manifest has the digest %s",
 				path, base.Versions.Kubernetes, b.Base.Kubernetes, b.Base.Manifest)
 		}

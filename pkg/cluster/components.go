@@ -58,15 +58,22 @@ type source struct {
 	components string // note of the components that were built from a checkout; "": none
 }
 
-func (s source) args() []string {
-	if !s.shared {
+// names returns the names of the bundles in the shared directory, that with a base before the base.
+func (s source) names() []string {
+	switch {
+	case !s.shared:
 		return nil
+	case s.components == "":
+		return []string{bundleName}
 	}
-	base := testhost.SharedDir + "/" + bundleName
-	if s.components == "" {
-		return []string{"--bundle", base}
+	return []string{componentsName(s.components), bundleName}
+}
+
+func (s source) args() (args []string) {
+	for i, name := range s.names() {
+		args = append(args, []string{"--bundle", "--bundle-base"}[i], testhost.SharedDir+"/"+name)
 	}
-	return []string{"--bundle", testhost.SharedDir + "/" + componentsName(s.components), "--bundle-base", base}
+	return args
 }
 
 // source returns where the nodes load their images from. If the cluster has

@@ -18,39 +18,40 @@ type creation struct {
 	*joining
 	setup  testhost.Setup
 	isNew  bool            // the cluster was never up
-	copies []topology.Node // the hosts that begin with a copy of the disk of master
+	copies []topology.Node // the hosts that begin with a copy of a disk that has the images
 	opened chan struct{}   // closed by open
 	open   func()          // reports that master lets hosts join
 }
 
-func newCreation(j *joining, setup testhost.Setup, isNew bool) creation {
+func newCreation(ctx context.Context, j *joining, setup testhost.Setup, isNew bool) (c creation, err error) {
 	opened := make(chan struct{})
-	c := creation{joining: j, setup: setup, isNew: isNew, opened: opened, open: sync.OnceFunc(func() { close(opened) })}
+	c = creation{joining: j, setup: setup, isNew: isNew, opened: opened, open: sync.OnceFunc(func() { close(opened) })}
 	if isNew {
+		c.setup.Disk, err = j.preparedDisk(ctx, j.master)
 		c.copies = c.likeMaster()
 	}
-	return c
+	return c, err
 }
 
 // plan returns the plan that makes hosts a cluster. All hosts but the copies run.
 //
-//	with copies:    load into the first control plane -> copy its disk -> boot the copies, run master -> join
-//	without copies: load into the others, run master -> join
+//	with a prepared disk: copy it -> boot the copies -> run master -> join
+//	with other copies:    load into the first control plane -> copy its disk -> boot the copies, run master -> join
+//	without copies:       load into the others, run master -> join
 //
 // In a new cluster, workers join while master still waits for the pods of the cluster. Otherwise
 // they wait until it has returned, because a worker must not be newer than the control plane.
 func (c creation) plan() step.Plan {
 	masters, workers := c.joins()
-	first := append(c.prepare(), roleStep(c.master, c.firstMaster))
+	first := append(c.prepare(), c.runMaster())
 	if c.isNew && len(workers) > 0 {
-		first, workers = append(first, c.awaitOpen()), nil
-		first = append(first, c.early()...)
+		first, workers = slices.Concat(first, []step.Step{c.awaitOpen()}, c.early()), nil
 	}
-	copies, several := len(c.copies) > 0, len(masters) > 0
+	several := len(masters) > 0
 	return step.Plan{
-		c.putFiles(),
-		{c.preload(c.master).If(copies)},
-		{c.copyDisk().If(copies)},
+		c.putBinaries(),
+		{c.preload(c.master).If(c.makesDisk())},
+		{c.copyDisk(), c.setup.Front()},
 		first,
 		{c.openMasters().If(several)},
 		slices.Concat(masters, workers),
@@ -114,15 +115,30 @@ func (c creation) firstMaster(ctx context.Context, n topology.Node) error {
 	return remote.Run(ctx, &watched, n.Name, slices.Concat(args, c.options.MasterArgs, n.Spec.Args), nil)
 }
 
-func (c creation) putFiles() (files []step.Step) {
+// runMaster returns the step that runs `kube-bootstrap master` on the first control plane.
+func (c creation) runMaster() step.Step {
+	return roleStep(c.master, c.firstMaster).After(append(c.putManifests(), c.setup.Boot(c.master))...)
+}
+
+func (c creation) putBinaries() (files []step.Step) {
 	for _, n := range c.others() {
 		files = append(files, remote.PutBinary(c.session, n.Name, c.options.Binary))
 	}
+	return files
+}
+
+func (c creation) putManifests() (files []step.Step) {
 	for _, m := range c.options.Manifests {
 		name := "put " + filepath.Base(m.Path) + " on " + c.master.Name
-		files = append(files, remote.Put(c.session, name, c.master.Name, remote.File{From: m.Path, To: m.On, Mode: 0o600}))
+		put := remote.Put(c.session, name, c.master.Name, remote.File{From: m.Path, To: m.On, Mode: 0o600})
+		files = append(files, put.After(c.setup.Boot(c.master)))
 	}
 	return files
+}
+
+// makesDisk reports whether the disk of the first control plane becomes that of other hosts.
+func (c creation) makesDisk() bool {
+	return c.setup.Disk.Volume == "" && c.source.shared && !c.state.Has(c.master.Name) && (len(c.copies) > 0 || c.setup.Disk.Key != "")
 }
 
 func (c creation) copyDisk() step.Step {
@@ -130,7 +146,10 @@ func (c creation) copyDisk() step.Step {
 	for _, n := range c.copies {
 		machines = append(machines, c.machine(n))
 	}
-	return c.machine(c.master).CopyTo(machines)
+	if c.setup.Disk.Volume != "" {
+		return c.setup.Disk.CopyTo(machines)
+	}
+	return c.machine(c.master).CopyTo(machines, c.setup).If(c.makesDisk())
 }
 
 // prepare returns the steps for the other hosts while the first control plane starts.
@@ -143,17 +162,18 @@ func (c creation) prepare() (steps []step.Step) {
 	for _, n := range c.copies {
 		steps = append(steps, c.setup.Boot(n))
 	}
-	return steps
+	return append(steps, c.putManifests()...)
 }
 
-// likeMaster returns the hosts that can begin with a copy of the disk of the first control
-// plane. It returns none unless that host is new, because the disk of a node contains its keys.
+// likeMaster returns the new hosts that can begin with a copy of the prepared disk or of the disk
+// of the first control plane. That host must be new too, because the disk of a node contains its
+// keys.
 func (c creation) likeMaster() []topology.Node {
-	if !c.source.shared || c.state.Has(c.master.Name) {
+	if !c.source.shared || c.setup.Disk.Volume == "" && c.state.Has(c.master.Name) {
 		return nil
 	}
 	return slices.DeleteFunc(c.nodes.Missing(c.state), func(n topology.Node) bool {
-		return n.Name == c.master.Name || c.nodes.Variant(n) != c.nodes.Variant(c.master)
+		return c.nodes.Variant(n) != c.nodes.Variant(c.master) || c.setup.Disk.Volume == "" && n.Name == c.master.Name
 	})
 }
 

@@ -31,7 +31,11 @@ func AddNode(ctx context.Context, options Options, spec topology.Spec, emit func
 		if err != nil {
 			return err
 		}
-		if err = c.session.Run(ctx, c.addPlan(n, join)); err == nil {
+		prepared, err := join.preparedDisk(ctx, n)
+		if err != nil {
+			return err
+		}
+		if err = c.session.Run(ctx, c.addPlan(n, join, prepared)); err == nil {
 			return nil
 		}
 		join.revoke(ctx)
@@ -82,11 +86,12 @@ func (c change) joining(ctx context.Context) (*joining, error) {
 	return &joining{change: c, master: master.Node}, nil
 }
 
-func (c change) addPlan(n topology.Node, join *joining) step.Plan {
+func (c change) addPlan(n topology.Node, join *joining, prepared testhost.PreparedDisk) step.Plan {
 	setup, master := c.options.setup(c.session, c.nodes), n.Role == topology.Master
 	return step.Plan{
 		{testhost.ImageStep(c.session, c.nodes.Variant(n)), c.machine(n).RemoveOldVolume(), setup.Share()},
 		{setup.EngineFacts(preflight.DiskSpace)},
+		{prepared.CopyTo([]testhost.Machine{c.machine(n)}).If(!c.state.Has(n.Name))},
 		{setup.Boot(n)},
 		{remote.PutBinary(c.session, n.Name, c.options.Binary)},
 		{join.openMasters().If(master)}, {join.step(n)}, {join.closeMasters().If(master)}, {join.adapt().If(master)},

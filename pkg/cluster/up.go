@@ -69,9 +69,12 @@ func (u up) create(ctx context.Context) error {
 	nodes := options.Topology(u.session.Name, state)
 	setup := options.setup(u.session, nodes)
 	join := &joining{change: change{u.session, options, nodes, state, source}, master: nodes.Leader(state)}
-	c := newCreation(join, setup, record == nil)
+	c, err := newCreation(ctx, join, setup, record == nil)
+	if err != nil {
+		return err
+	}
 	remains := setup.RemoveRemains(nodes.Missing(state)).If(c.isNew)
-	if err := begin(ctx, setup, options, remains, c.others(), c.plan()); err != nil {
+	if err := begin(ctx, c.setup, options, remains, c.others(), c.plan()); err != nil {
 		join.revoke(ctx)
 		return err
 	}
@@ -100,7 +103,7 @@ func begin(ctx context.Context, setup testhost.Setup, o Options, first step.Step
 	}
 	cleanup, cancel := step.Limited(context.WithoutCancel(ctx))
 	defer cancel()
-	return errors.Join(err, removeBegun(cleanup, s))
+	return errors.Join(err, removeBegun(cleanup, s), setup.Disk.TakeBack(cleanup, s))
 }
 
 // finish records that the cluster is up and, the first time, that its first snapshot follows.

@@ -28,6 +28,7 @@ func TestClusterKills(t *testing.T) {
 	for range 4 {
 		l.interruptedAt(t, "boot e2e-k-worker-1", rand.N(300*time.Millisecond))
 		l.leavesNothing(t, "interrupted, it", before)
+		l.sh(t, "! docker volume ls -q | grep kube-bootstrap.disk.e2e-k")
 	}
 
 	const clean = "kube-bootstrap cluster clean --yes"

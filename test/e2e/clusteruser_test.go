@@ -55,12 +55,13 @@ func (l clusterUser) node(t *testing.T, name string) machine {
 }
 
 // world is what this machine holds of the cluster, and of the user's files.
-// Cgroups are those of containers that are not there any more.
+// Cgroups are those of containers that are not there any more. A prepared disk stays while
+// another cluster exists.
 func (l clusterUser) world(t *testing.T) string {
 	t.Helper()
 	out, err := l.try(t.Context(), fmt.Sprintf(`
 docker ps -a --format 'container {{.Names}}' | grep %[1]s || true
-docker volume ls --format 'volume {{.Name}}' | grep %[1]s || true
+docker volume ls --format 'volume {{.Name}}' | grep %[1]s | grep -v ^volume.kube-bootstrap.disk || true
 docker network ls --format 'network {{.Name}}' | grep %[1]s || true
 docker images --format 'image {{.Repository}}:{{.Tag}}' | grep %[1]s || true
 iptables-save | grep -F '%[2]s' || true

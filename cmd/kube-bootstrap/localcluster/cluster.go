@@ -159,7 +159,9 @@ func clusterClean(con *console.Console) *cobra.Command {
 		Short: "Remove a cluster: its hosts, their data, and its snapshots",
 		Long: `Remove a cluster: its hosts, their data, its snapshots, and its entries
 in the kubeconfig that "cluster kubeconfig --merge" wrote. It lists the hosts and
-snapshots and asks first; --yes confirms it where there is no terminal.`,
+snapshots and asks first; --yes confirms it where there is no terminal. With the
+last cluster, it also removes the host images and the prepared disk, with which
+new clusters start sooner; --keep-images keeps them.`,
 		Example: "  kube-bootstrap cluster clean\n  kube-bootstrap cluster clean --name second --yes",
 	})
 	source.AddFlags(c.Flags(), config.Clean)

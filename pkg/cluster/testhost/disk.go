@@ -3,7 +3,7 @@ package testhost
 import (
 	"context"
 	_ "embed" // constant-files.sh
-	"fmt"
+	"errors"
 	"slices"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
@@ -54,19 +54,35 @@ func CopyDisk(ctx context.Context, s *session.Session, image, from, to string) e
 	return s.Cluster().CopyVolume(ctx, docker.VolumeCopy{Image: image, From: from, To: []string{to}, Constant: constantFiles})
 }
 
-// CopyTo returns the step that copies the disk of this host to new hosts. The host is paused
-// during the copy.
-func (m Machine) CopyTo(others []Machine) step.Step {
-	return step.Always(fmt.Sprintf("copy the disk of %s to %d hosts", m.config.Name, len(others)), func(ctx context.Context) error {
-		config := docker.VolumeCopy{Image: m.config.Image, From: m.config.Volumes[dataPath], Constant: constantFiles, Without: notCopied}
-		for _, other := range others {
-			config.To = append(config.To, other.config.Volumes[dataPath])
+// CopyTo returns the step that copies the disk of this host to new hosts, and to a prepared disk
+// if there is room. The host is paused during the copy.
+func (m Machine) CopyTo(others []Machine, setup Setup) step.Step {
+	return step.Always("copy the disk of "+m.config.Name, func(ctx context.Context) error {
+		targets, err := volumesOf(ctx, others)
+		if err != nil {
+			return err
 		}
-		for _, volume := range config.To {
-			if err := m.session.Cluster().MakeVolume(ctx, volume, nil); err != nil {
-				return err
-			}
+		disk, err := setup.Disk.begin(ctx, m.session, setup.Facts.FreeBytes)
+		if err != nil {
+			return err
 		}
-		return m.session.Machines().WhilePaused(ctx, []string{m.config.Name}, func() error { return m.session.Cluster().CopyVolume(ctx, config) })
+		if disk != "" {
+			targets = append(targets, disk)
+		}
+		config := docker.VolumeCopy{Image: m.config.Image, From: m.config.Volumes[dataPath], To: targets, Constant: constantFiles, Without: notCopied}
+		err = m.session.Machines().WhilePaused(ctx, []string{m.config.Name}, func() error { return m.session.Cluster().CopyVolume(ctx, config) })
+		if err != nil || disk == "" {
+			return err
+		}
+		return m.session.PreparedDisks().End(ctx, disk, setup.Disk.Key)
 	})
+}
+
+// volumesOf makes the volumes of new hosts.
+func volumesOf(ctx context.Context, machines []Machine) (names []string, err error) {
+	for _, m := range machines {
+		name := m.config.Volumes[dataPath]
+		names, err = append(names, name), errors.Join(err, m.session.Cluster().MakeVolume(ctx, name, nil))
+	}
+	return names, err
 }

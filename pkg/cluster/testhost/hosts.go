@@ -30,12 +30,13 @@ type Setup struct {
 	APIPort  int
 	Publish  bool // publish APIPort on the engine's machine
 	Registry RegistrySettings
+	Disk     PreparedDisk
 	Facts    *docker.EngineHost // of the host of the engine, known once EngineFacts ran
 }
 
 // BootPlan returns the plan that creates and starts hosts of the topology at once,
-// after the images of all hosts, their network and shared files, and the containers
-// beside them. The steps of also run with the network.
+// after the images of all hosts, their network and shared files. The steps of also run with the
+// network.
 func (u Setup) BootPlan(hosts []topology.Node, check func(free int64, missing []topology.Node) error, also ...step.Step) step.Plan {
 	var boot, images []step.Step
 	for _, n := range hosts {
@@ -52,7 +53,7 @@ func (u Setup) BootPlan(hosts []topology.Node, check func(free int64, missing []
 		images,
 		append([]step.Step{Network(u.Session, u.Subnet), u.EngineFacts(check), u.Share()},
 			also...),
-		append(boot, u.Front()),
+		boot,
 		{u.LocalRegistry()},
 	}.Compact()
 }

@@ -1,0 +1,73 @@
+package cluster
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/testhost"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
+)
+
+// TestPlansOfACreation: a stage per line. The workers of a new cluster join in the stage of the
+// first control plane.
+func TestPlansOfACreation(t *testing.T) {
+	const adapt = "adapt k-master-1 to the other nodes"
+	for name, c := range map[string]struct {
+		shared, isNew bool
+		disk          testhost.PreparedDisk
+		want          []string
+	}{
+		"prepared disk": {true, true, testhost.PreparedDisk{Key: "a", Volume: "disk"}, []string{
+			"copy the prepared disk to 2 hosts, lead to the control planes of k",
+			"boot k-master-1, boot k-worker-1, run master on k-master-1, wait until k-master-1 lets hosts join, run worker on k-worker-1",
+			adapt,
+		}},
+		"no prepared disk yet": {true, true, testhost.PreparedDisk{Key: "a"}, []string{
+			"put kube-bootstrap on k-master-1",
+			"load images into k-master-1",
+			"copy the disk of k-master-1, lead to the control planes of k",
+			"boot k-worker-1, run master on k-master-1, wait until k-master-1 lets hosts join, run worker on k-worker-1",
+			adapt,
+		}},
+		"images are pulled": {false, true, testhost.PreparedDisk{}, []string{
+			"put kube-bootstrap on k-master-1, put kube-bootstrap on k-worker-1",
+			"lead to the control planes of k",
+			"run master on k-master-1, wait until k-master-1 lets hosts join, run worker on k-worker-1",
+			adapt,
+		}},
+		"a cluster that was up": {true, false, testhost.PreparedDisk{}, []string{
+			"put kube-bootstrap on k-master-1, put kube-bootstrap on k-worker-1",
+			"lead to the control planes of k",
+			"load images into k-worker-1, run master on k-master-1",
+			"run worker on k-worker-1",
+			adapt,
+		}},
+	} {
+		options, err := Options{Options: session.Options{Name: "k", CacheDir: t.TempDir()}, Request: topology.Request{Workers: 1}}.withDefaults()
+		must.NoError(t, err)
+		s, err := session.Open(options.Options, nil)
+		must.NoError(t, err)
+		defer s.Engine.Close()
+		nodes := options.Topology(s.Name, topology.State{})
+		join := &joining{change: change{session: s, options: options, nodes: nodes, source: source{shared: c.shared}}, master: nodes.Leader(topology.State{})}
+		made := creation{joining: join, setup: options.setup(s, nodes), isNew: c.isNew}
+		made.setup.Disk = c.disk
+		if c.isNew {
+			made.copies = made.likeMaster()
+		}
+		var got []string
+		for _, stage := range made.plan() {
+			var names []string
+			for _, s := range stage {
+				names = append(names, s.Name)
+			}
+			got = append(got, strings.Join(names, ", "))
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s:\n%s\nwant\n%s", name, strings.Join(got, "\n"), strings.Join(c.want, "\n"))
+		}
+	}
+}
