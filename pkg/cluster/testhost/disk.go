@@ -69,6 +69,9 @@ func (m Machine) CopyTo(others []Machine, setup Setup) step.Step {
 		if disk != "" {
 			targets = append(targets, disk)
 		}
+		if len(targets) == 0 {
+			return nil
+		}
 		config := docker.VolumeCopy{Image: m.config.Image, From: m.config.Volumes[dataPath], To: targets, Constant: constantFiles, Without: notCopied}
 		err = m.session.Machines().WhilePaused(ctx, []string{m.config.Name}, func() error { return m.session.Cluster().CopyVolume(ctx, config) })
 		if err != nil || disk == "" {
