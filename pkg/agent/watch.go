@@ -2,12 +2,10 @@ package agent
 
 import (
 	"context"
-	"path/filepath"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/initsystem"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/kernel"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/netfilter"
@@ -94,28 +92,6 @@ func (e Engine) mayConnect(ctx context.Context, units initsystem.Units) bool {
 	}
 	active, err := units.Active(ctx, e.Unit)
 	return err == nil && active
-}
-
-// AwaitFile waits until a file exists. Its directory exists already.
-func AwaitFile(ctx context.Context, files host.Files, path string) error {
-	watcher, err := fsnotify.NewWatcher()
-	if err != nil {
-		return err
-	}
-	defer watcher.Close()
-	if err := watcher.Add(files.Path(filepath.Dir(path))); err != nil {
-		return err
-	}
-	for !files.Exists(path) {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case err := <-watcher.Errors:
-			return err
-		case <-watcher.Events:
-		}
-	}
-	return nil
 }
 
 // WatchFiles puts changes in the directories into the inbox, until ctx ends. A

@@ -28,19 +28,3 @@ func TestRepairOfAFileThatIsRemoved(t *testing.T) {
 		t.Error(err)
 	}
 }
-
-func TestAwaitFile(t *testing.T) {
-	files := host.Files{Root: t.TempDir()}
-	must.NoError(t, files.Write("/state/other", nil, 0o600))
-	ctx, stop := context.WithCancel(t.Context())
-	found := make(chan error, 1)
-	go func() { found <- AwaitFile(ctx, files, "/state/open") }()
-	must.NoError(t, files.Write("/state/another", nil, 0o600))
-	must.NoError(t, files.Write("/state/open", nil, 0o600))
-	must.NoError(t, <-found)
-	must.NoError(t, AwaitFile(ctx, files, "/state/open"))
-	stop()
-	if err := AwaitFile(ctx, files, "/state/never"); err == nil {
-		t.Error("the wait for a file ended without the file")
-	}
-}

@@ -7,8 +7,9 @@ import (
 	"path/filepath"
 
 	"github.com/coreos/go-systemd/v22/dbus"
-	"github.com/fsnotify/fsnotify"
 	bus "github.com/godbus/dbus/v5"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/filesystem"
 )
 
 // AwaitStart returns when a daemon has started; without systemd, when ctx ends.
@@ -60,26 +61,18 @@ func awaitState(ctx context.Context, unit string, fits func(state any) bool) err
 
 // awaitRemoval returns when a file is removed or replaced.
 func awaitRemoval(ctx context.Context, path string) error {
-	watcher, err := fsnotify.NewWatcher()
-	if err != nil {
-		return err
-	}
-	defer watcher.Close()
-	if err := watcher.Add(filepath.Dir(path)); err != nil {
-		return err
-	}
 	before, err := os.Lstat(path)
-	for now := before; err == nil && os.SameFile(before, now); now, err = os.Lstat(path) {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case err := <-watcher.Errors:
-			return err
-		case <-watcher.Events:
-		}
-	}
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return filesystem.Await(ctx, filepath.Dir(path), func() (bool, error) {
+		now, err := os.Lstat(path)
+		if errors.Is(err, os.ErrNotExist) {
+			return true, nil
+		}
+		return err == nil && !os.SameFile(before, now), err
+	})
 }

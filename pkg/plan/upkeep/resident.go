@@ -17,6 +17,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/flannel"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/filesystem"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/initsystem"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/process"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
@@ -128,7 +129,8 @@ func (r Resident) balance(ctx context.Context) error {
 // its rights.
 func whenOpen(part func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
-		if err := agent.AwaitFile(ctx, host.Files{}, local.OpenFile); err != nil {
+		open := func() (bool, error) { return host.Files{}.Exists(local.OpenFile), nil }
+		if err := filesystem.Await(ctx, host.StateDir, open); err != nil {
 			return err
 		}
 		return part(ctx)
