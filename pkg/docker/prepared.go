@@ -68,6 +68,15 @@ func (p PreparedDisks) End(ctx context.Context, disk, key string) error {
 // RemoveOwn removes the disk that this cluster made, complete or not, unless it is in use.
 func (p PreparedDisks) RemoveOwn(ctx context.Context) error { return p.remove(ctx, p.own()) }
 
+// Abandon removes the disk that a killed run of this cluster has not completed.
+func (p PreparedDisks) Abandon(ctx context.Context) error {
+	all, err := p.list(ctx)
+	if err != nil || slices.ContainsFunc(all, func(v Volume) bool { return v.Name == markOf(p.own()) }) {
+		return err
+	}
+	return p.remove(ctx, p.own())
+}
+
 // Remove removes all disks that nothing uses, complete or not.
 func (p PreparedDisks) Remove(ctx context.Context) error {
 	all, err := p.list(ctx)

@@ -31,11 +31,15 @@ func TestPreparedDisks(t *testing.T) {
 	if again := begin("two"); again != two {
 		t.Errorf("the second disk of a killed run is %q, want %q", again, two)
 	}
+	for _, cluster := range []string{"one", "two"} {
+		must.NoError(t, docker.PreparedDisks(engine.Cluster(cluster)).Abandon(ctx))
+	}
+	found("a", one)
 	use(t, engine, one)
 	if disk := begin("one"); disk != "" {
 		t.Errorf("disk %s, which is in use, is made again", disk)
 	}
-	must.NoError(t, disks.End(ctx, two, "b"))
+	must.NoError(t, disks.End(ctx, begin("two"), "b"))
 	found("a", "")
 	found("b", two)
 	must.NoError(t, disks.Remove(ctx))
