@@ -1,0 +1,15 @@
+package testhost
+
+import "testing"
+
+// TestNoPreparedDiskWithoutRoom: it would take the space that hosts need.
+func TestNoPreparedDiskWithoutRoom(t *testing.T) {
+	for _, c := range []struct {
+		key  string
+		free int64
+	}{{"a", sparePrepared - 1}, {"", sparePrepared}} {
+		if disk, err := (PreparedDisk{Key: c.key}).begin(t.Context(), nil, c.free); err != nil || disk != "" {
+			t.Errorf("key %q, %d bytes free: disk %q, %v", c.key, c.free, disk, err)
+		}
+	}
+}
