@@ -87,7 +87,7 @@ func remove(ctx context.Context, s *session.Session) error {
 	if err := s.WriteRecord(ctx, &session.Record{Phase: session.Removing}); err != nil {
 		return err
 	}
-	return errors.Join(snapshot.ForgetAll(ctx, s), s.Cluster().Remove(ctx, session.RecordNote), s.PreparedDisks().Abandon(ctx),
+	return errors.Join(snapshot.ForgetAll(ctx, s), s.Cluster().Remove(ctx, session.RecordNote), s.PreparedDisks().RemoveOwn(ctx, ""),
 		os.RemoveAll(s.SharedDir()), os.RemoveAll(s.ComponentsPath()))
 }
 

@@ -10,7 +10,6 @@ import (
 	"github.com/moby/moby/client"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // PreparedDisks are volumes with which new hosts of any cluster can begin, as a cluster sees them.
@@ -49,9 +48,9 @@ func (p PreparedDisks) Begin(ctx context.Context) (disk string, err error) {
 	return disk, p.make(ctx, disk, nil)
 }
 
-// End marks a disk as complete and removes all other complete disks that nothing uses, because
-// each may take as much space as the images of a cluster. Another cluster may be filling one that
-// is not complete.
+// End marks a disk as complete. It then removes all other complete disks that nothing uses,
+// because each may take as much space as the images of a cluster. It keeps incomplete disks,
+// because other clusters may still write to them.
 func (p PreparedDisks) End(ctx context.Context, disk, key string) error {
 	if err := p.make(ctx, markOf(disk), map[string]string{preparedKeyLabel: key, preparedOfLabel: disk}); err != nil {
 		return err
@@ -65,13 +64,12 @@ func (p PreparedDisks) End(ctx context.Context, disk, key string) error {
 	}))
 }
 
-// RemoveOwn removes the disk that this cluster made, complete or not, unless it is in use.
-func (p PreparedDisks) RemoveOwn(ctx context.Context) error { return p.remove(ctx, p.own()) }
-
-// Abandon removes the disk that a killed run of this cluster has not completed.
-func (p PreparedDisks) Abandon(ctx context.Context) error {
+// RemoveOwn removes the disk that this cluster made, if it is incomplete or has the key, and
+// nothing uses it.
+func (p PreparedDisks) RemoveOwn(ctx context.Context, key string) error {
 	all, err := p.list(ctx)
-	if err != nil || slices.ContainsFunc(all, func(v Volume) bool { return v.Name == markOf(p.own()) }) {
+	otherKey := func(v Volume) bool { return v.Name == markOf(p.own()) && v.Labels[preparedKeyLabel] != key }
+	if err != nil || slices.ContainsFunc(all, otherKey) {
 		return err
 	}
 	return p.remove(ctx, p.own())
@@ -107,8 +105,7 @@ func markOf(disk string) string { return disk + ".complete" }
 func (p PreparedDisks) make(ctx context.Context, name string, labels map[string]string) error {
 	all := map[string]string{OurLabel: preparedOwner}
 	maps.Copy(all, labels)
-	_, err := p.api.VolumeCreate(ctx, client.VolumeCreateOptions{Name: name, Labels: all})
-	return step.Wrap(err, "make volume %s", name)
+	return makeVolume(ctx, p.api, name, all)
 }
 
 func (p PreparedDisks) list(ctx context.Context) ([]Volume, error) {

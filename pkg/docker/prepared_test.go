@@ -1,7 +1,6 @@
 package docker_test
 
 import (
-	"bytes"
 	"testing"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
@@ -32,7 +31,7 @@ func TestPreparedDisks(t *testing.T) {
 		t.Errorf("the second disk of a killed run is %q, want %q", again, two)
 	}
 	for _, cluster := range []string{"one", "two"} {
-		must.NoError(t, docker.PreparedDisks(engine.Cluster(cluster)).Abandon(ctx))
+		must.NoError(t, docker.PreparedDisks(engine.Cluster(cluster)).RemoveOwn(ctx, "other key"))
 	}
 	found("a", one)
 	use(t, engine, one)
@@ -49,16 +48,15 @@ func TestPreparedDisks(t *testing.T) {
 	if one := begin("one"); one == "" {
 		t.Error("a disk that nothing uses was not removed")
 	}
+	must.NoError(t, disks.End(ctx, one, "c"))
+	must.NoError(t, disks.RemoveOwn(ctx, "c"))
+	found("c", "")
 }
 
 // use creates a container that has the volume.
 func use(t *testing.T, engine *docker.Engine, volume string) {
 	t.Helper()
-	const image = "kube-bootstrap-test-prepared:1"
-	must.NoError(t, engine.Images().Import(t.Context(), image, bytes.NewReader(make([]byte, 1024))))
-	c := docker.Container{Name: "user", Image: image, Command: []string{"/bin/sleep", "1000"}, Mounts: []docker.Mount{{Source: volume, Target: "/disk", Volume: true}}}
-	for _, programs := range []string{"/bin", "/lib", "/lib64", "/usr"} {
-		c.Mounts = append(c.Mounts, docker.Mount{Source: programs, Target: programs, ReadOnly: true})
-	}
+	c := sleeper(t, engine, "user")
+	c.Mounts = append(c.Mounts, docker.Mount{Source: volume, Target: "/disk", Volume: true})
 	must.NoError(t, engine.Run(t.Context(), c))
 }

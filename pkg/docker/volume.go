@@ -21,7 +21,11 @@ type Volume = volume.Volume
 func (c Cluster) MakeVolume(ctx context.Context, name string, labels map[string]string) error {
 	all := map[string]string{OurLabel: clusterOwner, ClusterLabel: c.name}
 	maps.Copy(all, labels)
-	_, err := c.api.VolumeCreate(ctx, client.VolumeCreateOptions{Name: name, Labels: all})
+	return makeVolume(ctx, c.api, name, all)
+}
+
+func makeVolume(ctx context.Context, api *client.Client, name string, labels map[string]string) error {
+	_, err := api.VolumeCreate(ctx, client.VolumeCreateOptions{Name: name, Labels: labels})
 	return step.Wrap(err, "make volume %s", name)
 }
 

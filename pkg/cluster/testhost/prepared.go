@@ -41,7 +41,7 @@ func (p PreparedDisk) TakeBack(ctx context.Context, s *session.Session) error {
 	if p.Key == "" || p.Volume != "" {
 		return nil
 	}
-	return s.PreparedDisks().RemoveOwn(ctx)
+	return s.PreparedDisks().RemoveOwn(ctx, p.Key)
 }
 
 // CopyTo returns the step that copies the disk to new hosts.
