@@ -58,7 +58,8 @@ type source struct {
 	components string // note of the components that were built from a checkout; "": none
 }
 
-// names returns the names of the bundles in the shared directory, that with a base before the base.
+// names returns the names of the bundles in the shared directory. If the first bundle has a base,
+// the base is the second.
 func (s source) names() []string {
 	switch {
 	case !s.shared:

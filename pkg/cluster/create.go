@@ -13,14 +13,14 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// creation makes hosts a cluster.
+// creation creates a cluster on its hosts, or completes it.
 type creation struct {
 	*joining
 	setup  testhost.Setup
 	isNew  bool            // the cluster was never up
-	copies []topology.Node // the hosts that begin with a copy of a disk that has the images
-	opened chan struct{}   // closed by open
-	open   func()          // reports that master lets hosts join
+	copies []topology.Node // the new hosts that get a copy of a disk with the images
+	opened chan struct{}   // closed once hosts can join master
+	open   func()          // closes opened
 }
 
 func newCreation(ctx context.Context, j *joining, setup testhost.Setup, isNew bool) (c creation, err error) {
@@ -33,7 +33,7 @@ func newCreation(ctx context.Context, j *joining, setup testhost.Setup, isNew bo
 	return c, err
 }
 
-// plan returns the plan that makes hosts a cluster. All hosts but the copies run.
+// plan returns the plan that creates the cluster. All hosts but the copies run.
 //
 //	with a prepared disk: copy it -> boot the copies -> run master -> join
 //	with other copies:    load into the first control plane -> copy its disk -> boot the copies, run master -> join
@@ -45,7 +45,7 @@ func (c creation) plan() step.Plan {
 	masters, workers := c.joins()
 	first := append(c.prepare(), c.runMaster())
 	if c.isNew && len(workers) > 0 {
-		first, workers = slices.Concat(first, []step.Step{c.awaitOpen()}, c.early()), nil
+		first, workers = slices.Concat(first, []step.Step{c.awaitOpen()}, workers), nil
 	}
 	several := len(masters) > 0
 	return step.Plan{
@@ -60,7 +60,8 @@ func (c creation) plan() step.Plan {
 	}.Compact()
 }
 
-// joins returns the steps of the further control planes and of the workers.
+// joins returns the steps of the further control planes and of the workers. In the stage of the
+// first control plane, a worker waits for its own host and for the first control plane.
 func (c creation) joins() (masters, workers []step.Step) {
 	for _, n := range c.nodes.Nodes() {
 		switch {
@@ -68,21 +69,10 @@ func (c creation) joins() (masters, workers []step.Step) {
 		case n.Role == topology.Master:
 			masters = append(masters, c.step(n))
 		default:
-			workers = append(workers, c.step(n))
-		}
-	}
-	return masters, workers
-}
-
-// early returns the steps of the workers, each after its host is ready and the first control
-// plane lets it join.
-func (c creation) early() (workers []step.Step) {
-	for _, n := range c.nodes.Nodes() {
-		if n.Role != topology.Master {
 			workers = append(workers, c.step(n).After(c.awaitOpen(), c.setup.Boot(n), c.preload(n)))
 		}
 	}
-	return workers
+	return masters, workers
 }
 
 // LetsJoin is the step of `kube-bootstrap master` after which hosts can join.
@@ -136,7 +126,7 @@ func (c creation) putManifests() (files []step.Step) {
 	return files
 }
 
-// makesDisk reports whether the disk of the first control plane becomes that of other hosts.
+// makesDisk reports whether the disk of the first control plane is copied.
 func (c creation) makesDisk() bool {
 	return c.setup.Disk.Volume == "" && c.source.shared && !c.state.Has(c.master.Name) && (len(c.copies) > 0 || c.setup.Disk.Key != "")
 }
@@ -165,9 +155,9 @@ func (c creation) prepare() (steps []step.Step) {
 	return append(steps, c.putManifests()...)
 }
 
-// likeMaster returns the new hosts that can begin with a copy of the prepared disk or of the disk
-// of the first control plane. That host must be new too, because the disk of a node contains its
-// keys.
+// likeMaster returns the new hosts that get a copy of the prepared disk. Without a prepared disk,
+// they get a copy of the disk of the first control plane, which must then be new too: the disk of
+// a node contains its keys.
 func (c creation) likeMaster() []topology.Node {
 	if !c.source.shared || c.setup.Disk.Volume == "" && c.state.Has(c.master.Name) {
 		return nil

@@ -56,9 +56,9 @@ func removeShared(ctx context.Context, s *session.Session) error {
 		return err
 	}
 	err = s.PreparedDisks().Remove(ctx)
-	for _, name := range append(testhost.ProgramImages, testhost.Images) {
-		images, namedErr := s.Engine.Images().Named(ctx, name+":*")
-		err = errors.Join(err, namedErr, host.Each(images, func(image string) error { return s.Engine.Images().Remove(ctx, image) }))
+	for _, name := range testhost.SharedImages {
+		images, listErr := s.Engine.Images().Named(ctx, name+":*")
+		err = errors.Join(err, listErr, host.Each(images, func(image string) error { return s.Engine.Images().Remove(ctx, image) }))
 	}
 	return err
 }

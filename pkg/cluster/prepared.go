@@ -16,7 +16,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 )
 
-// preparedDisk returns the disk with which hosts of the same image as n can begin.
+// preparedDisk returns the prepared disk for hosts with the host image of n.
 func (c change) preparedDisk(ctx context.Context, n topology.Node) (testhost.PreparedDisk, error) {
 	key, err := c.preparedKey(n)
 	if err != nil {
@@ -25,8 +25,8 @@ func (c change) preparedDisk(ctx context.Context, n topology.Node) (testhost.Pre
 	return testhost.FindPreparedDisk(ctx, c.session, key)
 }
 
-// preparedKey returns a hash of everything that determines the content of a disk that `offline
-// bootstrap` has filled; "" if hosts pull their images, or this machine does not have the bundle.
+// preparedKey returns a hash of everything that determines the content of a prepared disk. It
+// returns "" if the hosts pull their images, or if this machine does not have the bundle.
 func (c change) preparedKey(n topology.Node) (string, error) {
 	bundles, err := c.bundles()
 	if err != nil || len(bundles) == 0 {
@@ -41,8 +41,8 @@ func (c change) preparedKey(n topology.Node) (string, error) {
 	return hex.EncodeToString(sum[:]), err
 }
 
-// bundles returns the identities of the bundles that the hosts load; none if one of them is
-// missing here, as those of a remote engine may be.
+// bundles returns the identities of the bundles that the hosts load. It returns none if this
+// machine does not have all of them: another client may have sent them to a remote engine.
 func (c change) bundles() (identities []string, err error) {
 	for _, name := range c.source.names() {
 		b, err := bundle.Open(c.bundlePath(name))

@@ -48,10 +48,10 @@ func (u Setup) RemoveRemains(missing []topology.Node) step.Step {
 	})
 }
 
-// CopyDisk copies the volume of a stopped or paused host to an existing volume. Both share the
-// large files of images, so the copy needs little time and disk space.
-func CopyDisk(ctx context.Context, s *session.Session, image, from, to string) error {
-	return s.Cluster().CopyVolume(ctx, docker.VolumeCopy{Image: image, From: from, To: []string{to}, Constant: constantFiles})
+// CopyDisk copies the volume of a stopped or paused host, or a prepared disk, to existing volumes.
+// All share the large files of images, so the copies need little time and disk space.
+func CopyDisk(ctx context.Context, s *session.Session, image, from string, to ...string) error {
+	return s.Cluster().CopyVolume(ctx, docker.VolumeCopy{Image: image, From: from, To: to, Constant: constantFiles})
 }
 
 // CopyTo returns the step that copies the disk of this host to new hosts, and to a prepared disk

@@ -138,8 +138,8 @@ type programImage struct {
 	files  []docker.ImageFile
 }
 
-// ProgramImages are the beginnings of the names of all such images.
-var ProgramImages = []string{frontImages, registryImages}
+// SharedImages are the names, without tags, of the images that all clusters share.
+var SharedImages = []string{Images, frontImages, registryImages}
 
 const (
 	frontImages    = "kube-bootstrap/front"

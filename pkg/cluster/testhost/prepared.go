@@ -5,12 +5,11 @@ import (
 	"fmt"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// PreparedDisk is a copy of a disk that has the images but no role. It belongs to no cluster: new
-// hosts of all clusters begin with copies of it, and need not load the images.
+// PreparedDisk is the copy of the disk of a host that has the images but no role. It belongs to no
+// cluster. New hosts of all clusters start with a copy of it and need not load the images.
 type PreparedDisk struct {
 	Key    string // identifies the content; "": unknown, so no disk is made or used
 	Volume string // "": the engine has no such disk
@@ -51,8 +50,7 @@ func (p PreparedDisk) CopyTo(hosts []Machine) step.Step {
 		if err != nil {
 			return err
 		}
-		first := hosts[0]
-		return first.session.Cluster().CopyVolume(ctx, docker.VolumeCopy{Image: first.config.Image, From: p.Volume, To: targets, Constant: constantFiles})
+		return CopyDisk(ctx, hosts[0].session, hosts[0].Image(), p.Volume, targets...)
 	}).If(p.Volume != "" && len(hosts) > 0)
 }
 
