@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"strings"
+	"sync"
 
 	"github.com/opencontainers/go-digest"
 
@@ -52,6 +53,16 @@ func (f File) same(ctx context.Context, node driver.Node) (bool, error) {
 	return strings.HasPrefix(have, want), nil
 }
 
+// sums contains the checksums of files in their last version: a command needs that of this
+// program for its record, for images and for each host.
+var sums sync.Map // sumKey → string
+
+type sumKey struct {
+	path    string
+	size    int64
+	changed int64 // ns
+}
+
 // Sum returns the SHA-256 checksum of a file of this machine.
 func Sum(path string) (string, error) {
 	file, err := os.Open(path)
@@ -59,9 +70,18 @@ func Sum(path string) (string, error) {
 		return "", err
 	}
 	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return "", err
+	}
+	key := sumKey{path, info.Size(), info.ModTime().UnixNano()}
+	if known, ok := sums.Load(key); ok {
+		return known.(string), nil
+	}
 	sum, err := digest.FromReader(file)
 	if err != nil {
 		return "", err
 	}
+	sums.Store(key, sum.Encoded())
 	return sum.Encoded(), nil
 }
