@@ -55,12 +55,9 @@ func removeShared(ctx context.Context, s *session.Session) error {
 	if err != nil || len(clusters) > 0 {
 		return err
 	}
-	err = s.PreparedDisks().Remove(ctx)
-	for _, name := range testhost.SharedImages {
-		images, listErr := s.Engine.Images().Named(ctx, name+":*")
-		err = errors.Join(err, listErr, host.Each(images, func(image string) error { return s.Engine.Images().Remove(ctx, image) }))
-	}
-	return err
+	images, err := s.Engine.Images().Named(ctx, testhost.Images+":*")
+	return errors.Join(err, s.PreparedDisks().Remove(ctx), s.Engine.Images().RemovePrograms(ctx),
+		host.Each(images, func(image string) error { return s.Engine.Images().Remove(ctx, image) }))
 }
 
 // replaceHosts removes all hosts, and records that next is created after them.

@@ -127,6 +127,15 @@ func (f ImageFile) write(archive *tar.Writer) error {
 	return pack(archive, h, bytes.NewReader(f.Data))
 }
 
+// programOwner is the value of OurLabel for images of ImportProgram.
+const programOwner = "program"
+
+// RemovePrograms removes all images of ImportProgram, also those without a name: of two runs that
+// import the same image at the same time, one takes the name from the other.
+func (i Images) RemovePrograms(ctx context.Context) error {
+	return i.removeAll(ctx, client.Filters{}.Add("label", OurLabel+"="+programOwner))
+}
+
 // ImportProgram creates an image with the executable /kube-bootstrap and others.
 func (i Images) ImportProgram(ctx context.Context, ref, path string, others ...ImageFile) error {
 	file, err := os.Open(path)
@@ -146,7 +155,7 @@ func (i Images) ImportProgram(ctx context.Context, ref, path string, others ...I
 		return err
 	})
 	defer rootfs.Close()
-	return i.Import(ctx, ref, rootfs)
+	return i.Import(ctx, ref, rootfs, "LABEL "+OurLabel+"="+programOwner)
 }
 
 // failureIn returns the error in the lines of an answer that began as a success.
@@ -203,9 +212,13 @@ func (c Cluster) Images(ctx context.Context) ([]string, error) {
 
 // removeImages removes the images of the cluster's machines, also those without a name.
 func (c Cluster) removeImages(ctx context.Context) error {
-	list, err := c.api.ImageList(ctx, client.ImageListOptions{Filters: c.filter()})
-	return errors.Join(err, host.Each(list.Items, func(i image.Summary) error {
-		_, err := c.api.ImageRemove(ctx, i.ID, client.ImageRemoveOptions{Force: true, PruneChildren: true})
+	return Images{c.api}.removeAll(ctx, c.filter())
+}
+
+func (i Images) removeAll(ctx context.Context, filter client.Filters) error {
+	list, err := i.api.ImageList(ctx, client.ImageListOptions{Filters: filter})
+	return errors.Join(err, host.Each(list.Items, func(found image.Summary) error {
+		_, err := i.api.ImageRemove(ctx, found.ID, client.ImageRemoveOptions{Force: true, PruneChildren: true})
 		return gone(err)
 	}))
 }

@@ -36,7 +36,7 @@ func (u Setup) Front() step.Step {
 // container describes the front. An existing front keeps its published ports,
 // because not every command knows the settings of the cluster.
 func (f front) container(ctx context.Context) (docker.Container, programImage, error) {
-	image, err := newProgramImage(frontImages, f.Binary, nil)
+	image, err := newProgramImage("kube-bootstrap/front:", f.Binary, nil)
 	if err != nil {
 		return docker.Container{}, image, err
 	}
@@ -138,15 +138,7 @@ type programImage struct {
 	files  []docker.ImageFile
 }
 
-// SharedImages are the names, without tags, of the images that all clusters share.
-var SharedImages = []string{Images, frontImages, registryImages}
-
-const (
-	frontImages    = "kube-bootstrap/front"
-	registryImages = "kube-bootstrap/registry"
-)
-
-func newProgramImage(images, binary string, files []docker.ImageFile) (programImage, error) {
+func newProgramImage(prefix, binary string, files []docker.ImageFile) (programImage, error) {
 	sum, err := remote.Sum(binary)
 	if err != nil {
 		return programImage{}, err
@@ -155,7 +147,7 @@ func newProgramImage(images, binary string, files []docker.ImageFile) (programIm
 		next := sha256.Sum256(append([]byte(sum+f.Name), f.Data...))
 		sum = hex.EncodeToString(next[:])
 	}
-	return programImage{images + ":" + sum[:12], binary, files}, nil
+	return programImage{prefix + sum[:12], binary, files}, nil
 }
 
 // ensure creates the image if the engine does not have it.

@@ -71,7 +71,7 @@ func (u Setup) LocalRegistry() step.Step {
 // other settings replace the container.
 func (r localRegistry) container(context.Context) (docker.Container, programImage, error) {
 	const authorities = "authorities.crt"
-	image, err := newProgramImage(registryImages, r.Binary, []docker.ImageFile{
+	image, err := newProgramImage("kube-bootstrap/registry:", r.Binary, []docker.ImageFile{
 		{Name: strings.TrimPrefix(localregistry.Dir, "/") + "/", Mode: 0o755, Owner: docker.Nobody}, // a new volume gets this owner
 		{Name: authorities, Data: trustedAuthorities(), Mode: 0o644},
 	})
