@@ -106,9 +106,9 @@ func (c Cluster) CopyVolume(ctx context.Context, v VolumeCopy) error {
 const volumesDir = "/volumes/"
 
 // mountTogether returns one mount of the directory of all volumes, because the kernel creates
-// no hard link across two mounts, even of the same file system. It mounts the first volume a
-// second time, so that the engine does not remove it. It returns volumes if they are in different
-// directories of the engine's host.
+// no hard link across two mounts, even of the same file system. It also mounts each volume, so that
+// the engine refuses to remove it. It returns only the volumes if they are in different directories
+// of the engine's host.
 func (c Cluster) mountTogether(ctx context.Context, volumes []mount.Mount) ([]mount.Mount, error) {
 	roots := map[string]bool{}
 	for _, v := range volumes {
@@ -121,8 +121,11 @@ func (c Cluster) mountTogether(ctx context.Context, volumes []mount.Mount) ([]mo
 	}
 	for root, local := range roots {
 		if local && len(roots) == 1 {
-			used := mount.Mount{Type: mount.TypeVolume, Source: volumes[0].Source, Target: "/used", ReadOnly: true}
-			return []mount.Mount{{Type: mount.TypeBind, Source: root, Target: volumesDir}, used}, nil
+			together := []mount.Mount{{Type: mount.TypeBind, Source: root, Target: volumesDir}}
+			for _, v := range volumes {
+				together = append(together, mount.Mount{Type: mount.TypeVolume, Source: v.Source, Target: "/used/" + v.Source, ReadOnly: true})
+			}
+			return together, nil
 		}
 	}
 	return volumes, nil

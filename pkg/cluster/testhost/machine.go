@@ -206,5 +206,10 @@ func (m Machine) RemoveOldVolume() step.Step {
 		}
 		volumes, err := m.session.Cluster().Volumes(ctx)
 		return slices.ContainsFunc(volumes, func(v docker.Volume) bool { return v.Name == volume }), err
-	}, func(ctx context.Context) error { return m.session.Cluster().RemoveVolume(ctx, volume) })
+	}, func(ctx context.Context) error {
+		if err := m.session.Cluster().RemoveHelpers(ctx); err != nil { // one may still copy to the volume
+			return err
+		}
+		return m.session.Cluster().RemoveVolume(ctx, volume)
+	})
 }
