@@ -2,6 +2,7 @@ package maindocker
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -21,6 +22,8 @@ import (
 //	           PREROUTING of the table raw, to which Docker appends its rules
 //	nftables   a mark that Docker accepts, set by a separate table
 //
+// In the same places, further rules accept packets of pods: see podMatches.
+//
 // Docker's setting allow-direct-routing removes its rules in the table raw. Then
 // each host of the LAN can reach a port that is published on 127.0.0.1, by the
 // address of the container.
@@ -34,6 +37,7 @@ const (
 	// With host-gw, packets of the hosts themselves are not tunnelled: their
 	// source is a host address, not an overlay address.
 	hostsComment = commentMark + "hosts to docker0"
+	podsComment  = commentMark + "pods"
 	nftTable     = "inet kube-bootstrap"
 )
 
@@ -88,20 +92,58 @@ func firewallFor(link string, lease Lease, hosts netip.Prefix, daemon settings) 
 		}
 		return firewall{table: tableFor(link, lease, hosts, mark)}
 	}
+	return firewall{rules: append(overlayRules(link, lease, hosts), podRules(lease)...)}
+}
+
+func overlayRules(link string, lease Lease, hosts netip.Prefix) []netfilter.Rule {
 	to := lease.Subnet.Masked().String()
 	if link != "" {
-		return firewall{rules: []netfilter.Rule{
+		return []netfilter.Rule{
 			accept(userChain, ourComment, "-i", link, "-o", linkName),
 			accept(rawChain, ourComment, "-d", to, "-i", link),
-		}}
+		}
 	}
 	rules := acceptFrom(ourComment, lease.Network, to)
 	if hosts.IsValid() {
 		rules = append(rules, acceptFrom(hostsComment, hosts, to)...)
 	}
-	return firewall{rules: rules}
+	return rules
 }
 
+// podRules come after the rules of the user, who may refuse what Docker lets through.
+func podRules(lease Lease) (rules []netfilter.Rule) {
+	for _, m := range podMatches(lease) {
+		r := accept(userChain, podsComment, strings.Fields(m.iptables)...)
+		r.Last = true
+		rules = append(rules, r)
+	}
+	return rules
+}
+
+// match selects packets, in the words of iptables and of nft(8).
+type match struct{ iptables, nft string }
+
+// podMatches select what Docker would drop because it does not know the pods, or because
+// it does not masquerade docker0 (ip-masq):
+//
+//	pod ◀─▶ docker0               if "icc" is false, Docker drops what containers send one another
+//	anywhere ─▶ pod               only what kube-proxy or the plugin portmap has translated: NodePorts, host ports
+//	docker0 ─▶ another network    only what was translated: a port that a container there publishes. Docker leaves
+//	                              it to its proxy only if it masquerades docker0
+//	docker0 ◀─ another network    the answers
+func podMatches(lease Lease) []match {
+	pods := upperHalf(lease.Subnet).String()
+	return []match{
+		{"-s " + pods + " -i docker0 -o docker0", "ip saddr " + pods + ` iifname "docker0" oifname "docker0"`},
+		{"-d " + pods + " -i docker0 -o docker0", "ip daddr " + pods + ` iifname "docker0" oifname "docker0"`},
+		{"-d " + pods + " -o docker0 -m conntrack --ctstate DNAT", "ip daddr " + pods + ` oifname "docker0" ct status dnat`},
+		{"-i docker0 -m conntrack --ctstate DNAT", `iifname "docker0" ct status dnat`},
+		{"-o docker0 -m conntrack --ctstate DNAT --ctdir REPLY", `oifname "docker0" ct status dnat ct direction reply`},
+	}
+}
+
+// tableFor sets the mark that Docker accepts. Only the chain forward sees packets that
+// were translated, and the link by which they leave.
 func tableFor(link string, lease Lease, hosts netip.Prefix, mark string) *netfilter.NftTable {
 	from := fmt.Sprintf("iifname %q", link)
 	if link == "" {
@@ -112,11 +154,23 @@ func tableFor(link string, lease Lease, hosts netip.Prefix, mark string) *netfil
 		from = fmt.Sprintf("ip saddr %s ip daddr %s", sources, lease.Subnet.Masked())
 	}
 	value, _, _ := strings.Cut(mark, "/")
-	comment := ourComment + " " + strings.NewReplacer(`"`, "", "{ ", "", " }", "", ",", "").Replace(from) + " " + value
-	body := "\tchain prerouting {\n\t\ttype filter hook prerouting priority -310; policy accept;\n" +
-		"\t\t" + from + " meta mark set meta mark or " + value + " comment \"" + comment + "\"\n\t}"
-	return &netfilter.NftTable{Name: nftTable, Body: body, Comment: comment}
+	var pods []string
+	for _, m := range podMatches(lease) {
+		pods = append(pods, m.nft)
+	}
+	comment := fmt.Sprintf("%s %.6x", ourComment, sha256.Sum256([]byte(fmt.Sprint(from, pods, value))))
+	chain := func(hook string, matches ...string) string {
+		text := "\tchain " + hook + " {\n\t\ttype filter hook " + hook + " priority " + beforeDocker[hook] + "; policy accept;\n"
+		for _, m := range matches {
+			text += "\t\t" + m + " meta mark set meta mark or " + value + " comment \"" + comment + "\"\n"
+		}
+		return text + "\t}\n"
+	}
+	return &netfilter.NftTable{Name: nftTable, Body: chain("prerouting", from) + chain("forward", pods...), Comment: comment}
 }
+
+// beforeDocker is the priority of a chain that precedes Docker's for the same hook.
+var beforeDocker = map[string]string{"prerouting": "-310", "forward": "-10"}
 
 func (f firewall) diff(ctx context.Context) (step.Diff, error) {
 	rules, err := f.rulesDiff()
@@ -170,7 +224,7 @@ func (f firewall) tableDiff(ctx context.Context) (step.Diff, error) {
 // never interrupted.
 func (f firewall) apply(ctx context.Context) error {
 	err := inPlaces(func(p place, _ *netfilter.Chains) error {
-		return host.Each(f.rulesOf(p), netfilter.InsertRule)
+		return host.Each(f.rulesOf(p), netfilter.AddRule)
 	})
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package maindocker
 import (
 	"context"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -61,15 +62,28 @@ func converges(t *testing.T, f firewall) {
 			t.Errorf("after: %v, %v", diff, err)
 		}
 	}
-	for _, rules := range []string{saved(t, "iptables", "-S", "DOCKER-USER"), saved(t, "iptables", "-t", "raw", "-S", "PREROUTING")} {
-		if strings.Count(rules, commentMark) != len(f.rules)/2 || !strings.HasSuffix(rules, "-j DROP\n") {
-			t.Errorf("want %d rules of kube-bootstrap before the rules of the user and of Docker:\n%s", len(f.rules)/2, rules)
+	for _, p := range []place{userChain, rawChain} {
+		lines := strings.Split(saved(t, "iptables", "-t", p.table, "-S", p.chain), "\n")
+		others := slices.IndexFunc(lines, func(line string) bool { return strings.HasSuffix(line, "-j DROP") })
+		first, last := count(lines[:others]), count(lines[others:])
+		wantFirst, wantLast := 0, 0
+		for _, r := range f.rulesOf(p) {
+			if r.Last {
+				wantLast++
+			} else {
+				wantFirst++
+			}
+		}
+		if first != wantFirst || last != wantLast {
+			t.Errorf("want %d rules of kube-bootstrap before the rule of the user or of Docker and %d after it:\n%s", wantFirst, wantLast, strings.Join(lines, "\n"))
 		}
 	}
 	if has := strings.Contains(saved(t, "nft", "list", "tables"), nftTable); has != (f.table != nil) {
 		t.Errorf("there is a table of nftables: %t", has)
 	}
 }
+
+func count(lines []string) int { return strings.Count(strings.Join(lines, "\n"), commentMark) }
 
 // An existing docker0 is changed, not replaced: pods may be attached to it.
 func TestSetLink(t *testing.T) {

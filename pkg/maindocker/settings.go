@@ -100,6 +100,15 @@ func lowerHalf(subnet netip.Prefix) netip.Prefix {
 	return netip.PrefixFrom(subnet.Masked().Addr(), subnet.Bits()+1)
 }
 
+// upperHalf returns the part of the subnet for pods.
+func upperHalf(subnet netip.Prefix) netip.Prefix {
+	half := lowerHalf(subnet)
+	first := half.Addr().As4()
+	at := subnet.Bits()
+	first[at/8] |= 0x80 >> (at % 8)
+	return netip.PrefixFrom(netip.AddrFrom4(first), half.Bits())
+}
+
 func merge(owner, ours settings) settings {
 	merged := settings{}
 	maps.Copy(merged, owner)

@@ -15,6 +15,7 @@ import (
 type Rule struct {
 	Table, Chain string
 	Spec         []string
+	Last         bool // after the rules of others; otherwise before them
 }
 
 // lockSeconds is how long iptables waits for the lock of another program, such as
@@ -36,8 +37,8 @@ func open(path string) (*iptables.IPTables, error) {
 	return ipt, nil
 }
 
-// InsertRule inserts a missing rule at the beginning of its chain, which it may create.
-func InsertRule(r Rule) error {
+// AddRule adds a missing rule to its chain, which it may create.
+func AddRule(r Rule) error {
 	ipt, err := open("iptables")
 	if err != nil {
 		return err
@@ -49,7 +50,24 @@ func InsertRule(r Rule) error {
 			return err
 		}
 	}
-	return ipt.InsertUnique(r.Table, r.Chain, 1, r.Spec...)
+	position := 1
+	if r.Last {
+		rules, err := ipt.List(r.Table, r.Chain)
+		if err != nil {
+			return err
+		}
+		position = lastPosition(rules, r.Chain)
+	}
+	return ipt.InsertUnique(r.Table, r.Chain, position, r.Spec...)
+}
+
+// lastPosition returns the number that a new last rule gets in the chain that `iptables -S`
+// prints. The rule precedes a final RETURN: Docker before 28 ends DOCKER-USER with one.
+func lastPosition(lines []string, chain string) int {
+	if end := len(lines) - 1; end > 0 && specOf(lines[end], chain) == "-j RETURN" {
+		return end
+	}
+	return len(lines)
 }
 
 // HasChain reports whether an iptables chain exists.
