@@ -34,13 +34,27 @@ import (
 
 func main() {
 	hideSecrets(os.Args[1:])
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	// A second signal ends the process the hard way.
-	context.AfterFunc(ctx, stop)
+	ctx := untilSignal()
 	// A write to a closed pipe returns an error instead of killing the process, so that the
 	// current work can be finished or reverted. Child processes would inherit an ignored SIGPIPE.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	os.Exit(run(ctx, console.Open(), os.Environ(), os.Args[1:]))
+}
+
+// untilSignal returns a context that ends with a signal. A second SIGINT or SIGTERM ends the
+// process the hard way. SIGHUP never does: the end of an SSH session sends it several times, and
+// Docker may be stopped at that moment. nohup has the process ignore it.
+func untilSignal() context.Context {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	if signal.Ignored(syscall.SIGHUP) {
+		return ctx
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	go func() { <-hangups; cancel() }()
+	return ctx
 }
 
 func run(ctx context.Context, con *console.Console, environ, args []string) int {

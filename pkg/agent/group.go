@@ -134,8 +134,11 @@ func (g *group) repair(ctx context.Context, d Duty) retry {
 	begun := time.Now()
 	var changes step.Diff
 	runner := step.Runner{Emit: func(e step.Event) {
-		if e.Kind == step.Started {
+		switch e.Kind {
+		case step.Started:
 			changes = e.Diff
+		case step.Left:
+			g.Log(e.Message)
 		}
 	}}
 	err = runner.Do(limited, step.Plan{{d.Step}})

@@ -3,8 +3,6 @@ package docker
 import (
 	"context"
 	"errors"
-	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -16,42 +14,9 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// RunningIDs returns the containers that run, oldest first.
-func (d *Engine) RunningIDs(ctx context.Context) (ids []string, err error) {
-	list, err := d.ContainerList(ctx, client.ContainerListOptions{})
-	for _, c := range slices.Backward(list.Items) {
-		ids = append(ids, c.ID)
-	}
-	return ids, err
-}
-
-// StopAll stops containers in the way a daemon stops them when it shuts down.
-func (d *Engine) StopAll(ctx context.Context, ids []string) error {
-	return host.Together(ids, func(id string) error {
-		_, err := d.ContainerStop(ctx, id, client.ContainerStopOptions{})
-		return gone(err)
-	})
-}
-
-// StartAll starts the containers that do not run. It ignores missing containers, and starts a
-// container that failed again after the others, because it may need the network of another container.
-func (d *Engine) StartAll(ctx context.Context, ids []string) error {
-	failed, _ := d.startEach(ctx, ids)
-	_, err := d.startEach(ctx, failed)
-	return err
-}
-
-func (d *Engine) startEach(ctx context.Context, ids []string) (failed []string, err error) {
-	var errs []error
-	for _, id := range ids {
-		err := startContainer(ctx, d.Client, id)
-		if err == nil || errdefs.IsNotFound(err) {
-			continue
-		}
-		failed = append(failed, id)
-		errs = append(errs, fmt.Errorf("start container %s again: %w", id[:min(12, len(id))], err))
-	}
-	return failed, errors.Join(errs...)
+// Start starts a container, also while the engine has no connection to containerd for a moment.
+func (d *Engine) Start(ctx context.Context, name string) error {
+	return startContainer(ctx, d.Client, name)
 }
 
 // StartedAt returns the time of a container's last start; ok is false unless it runs.

@@ -21,8 +21,8 @@ var ErrLocked = errors.New("another run is in progress")
 // inBackground follows the process ID in the lock file of LockInBackground.
 const inBackground = "background"
 
-// Lock takes the lock at path until release is called or this process ends. Lock waits up
-// to a minute while the agent holds the lock (LockInBackground). If another run holds it,
+// Lock takes the lock at path until release is called or this process ends. Lock waits
+// while the agent holds the lock (LockInBackground), which may be restarting Docker. If another run holds it,
 // Lock returns ErrLocked with the ID of that process.
 func Lock(ctx context.Context, path string) (release func(), err error) {
 	return LockUnless(ctx, path, func() bool { return false })
@@ -31,7 +31,7 @@ func Lock(ctx context.Context, path string) (release func(), err error) {
 // LockUnless is Lock, but returns at once, without the lock, when waits
 // reports that the process in the background waits for this process.
 func LockUnless(ctx context.Context, path string, waits func() bool) (release func(), err error) {
-	const patience, courtesy = time.Minute, 3 * time.Second // most repairs take less than 3 seconds
+	const patience, courtesy = step.DefaultLimit, 3 * time.Second // most repairs take less than 3 seconds
 	begun := time.Now()
 	err = step.Until(step.WithLimit(ctx, patience), func(context.Context) (err error) {
 		var background bool

@@ -107,7 +107,7 @@ func (o Overlay) Boot(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return firewallFor(o.Link, lease, o.Hosts, now).apply(ctx)
+	return errors.Join(firewallFor(o.Link, lease, o.Hosts, now).apply(ctx), keepPolicy(files))
 }
 
 // bootSettings writes daemon.json, unless Docker would not start with it.

@@ -50,6 +50,25 @@ func TestFirewall(t *testing.T) {
 	}
 }
 
+// TestForwardPolicy: Docker's own DROP returns after a flush, and a chain that accepted stays.
+func TestForwardPolicy(t *testing.T) {
+	hosttest.InNetns(t)
+	for _, before := range []string{"ACCEPT", drop} {
+		files := host.Files{Root: t.TempDir()}
+		saved(t, "iptables", "-P", "FORWARD", before)
+		must.NoError(t, notePolicy(files))
+		saved(t, "nft", "flush", "ruleset")
+		saved(t, "iptables", "-P", "FORWARD", "ACCEPT")
+		must.NoError(t, notePolicy(files)) // as the next run does
+		for range 2 {
+			must.NoError(t, keepPolicy(files))
+		}
+		if now, err := forwardPolicy(); err != nil || now != before {
+			t.Errorf("%s before, now %s, %v", before, now, err)
+		}
+	}
+}
+
 func converges(t *testing.T, f firewall) {
 	t.Helper()
 	ctx := context.Background()

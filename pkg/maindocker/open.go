@@ -72,5 +72,5 @@ func (o Overlay) open(ctx context.Context) error {
 	if err := o.Docker.repairChains(ctx, now); err != nil {
 		return err
 	}
-	return firewallFor(o.Link, lease, o.Hosts, now).apply(ctx)
+	return errors.Join(firewallFor(o.Link, lease, o.Hosts, now).apply(ctx), keepPolicy(o.Docker.Files))
 }

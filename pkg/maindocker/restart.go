@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker/restart"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -16,15 +17,15 @@ import (
 var pendingRecord = host.Record[pending]{Path: host.StateDir + "/docker-restart.json", Valid: pending.valid}
 
 type pending struct {
-	Containers []string `json:"containers"` // ids, oldest first
-	Socket     bool     `json:"socket"`     // docker.socket was active
-	Back       bool     `json:"back"`       // Docker is being moved back, so Boot does nothing
+	Containers []restart.Container `json:"containers"` // oldest first
+	Socket     bool                `json:"socket"`     // docker.socket was active
+	Back       bool                `json:"back"`       // Docker is being moved back, so Boot does nothing
 }
 
 func (p pending) valid() error {
-	for _, id := range p.Containers {
-		if _, err := hex.DecodeString(id); err != nil || id == "" {
-			return fmt.Errorf("%q is not the ID of a container", id)
+	for _, c := range p.Containers {
+		if _, err := hex.DecodeString(c.ID); err != nil || c.ID == "" {
+			return fmt.Errorf("%q is not the ID of a container", c.ID)
 		}
 	}
 	return nil
@@ -60,8 +61,27 @@ func (d Daemon) Resume() step.Step {
 	}
 }
 
+// Interrupted reports whether a run has stopped Docker, or was about to, and has not brought
+// back everything since. It tells a Docker that the run stopped from one that the administrator stopped.
+func Interrupted(files host.Files) bool { return isPending(files) }
+
+// Finish completes the restart of Docker by a run that was killed. It does nothing if there is none.
+func (d Daemon) Finish(ctx context.Context) error {
+	p := readPending(d.Files)
+	switch {
+	case !isPending(d.Files):
+		return nil
+	case p.Back:
+		return d.moveBack(ctx)
+	case d.Engine().Answers(ctx) == nil:
+		return d.startContainers(ctx, p)
+	}
+	return d.bringBack(ctx, p)
+}
+
 // WhileStopped calls change while Docker is stopped, and then starts Docker and
-// every container that ran, also containers without a restart policy.
+// every container that ran, also containers without a restart policy. A container that does
+// not start is reported by step.Leave, and is not an error.
 func (d Daemon) WhileStopped(ctx context.Context, change func() error) error {
 	return d.whileStopped(ctx, readPending(d.Files).Back, nil, change)
 }
@@ -86,14 +106,9 @@ func (d Daemon) whileStopped(ctx context.Context, back bool, data []byte, change
 	}
 	// Without Docker the user's containers are down, so start it also after a
 	// cancellation.
-	startCtx, cancel := step.Limited(context.WithoutCancel(ctx))
-	defer cancel()
-	step.Report(ctx, "starting Docker", 0, 0)
-	err = d.start(startCtx, p)
-	if err == nil {
-		err = d.bringBack(startCtx, p)
-	} else if stopped {
-		err = startError{err}
+	err = d.bringBack(context.WithoutCancel(ctx), p)
+	if _, failed := errors.AsType[startError](err); failed && !stopped {
+		err = errors.Unwrap(err) // the settings are those from before
 	}
 	return errors.Join(changed, err)
 }
@@ -105,19 +120,20 @@ func (e startError) Unwrap() error { return e.error }
 
 // remember records what runs now, in addition to what an interrupted restart
 // recorded. It also returns the containers that run now.
-func (d Daemon) remember(ctx context.Context, back bool) (p pending, running []string, err error) {
+func (d Daemon) remember(ctx context.Context, back bool) (p pending, running []restart.Container, err error) {
 	p = readPending(d.Files)
 	p.Back = back
-	docker := d.Engine()
-	if docker.Answers(ctx) != nil {
+	engine := d.Engine()
+	if engine.Answers(ctx) != nil {
 		return p, nil, pendingRecord.Write(d.Files, p)
 	}
-	if running, err = docker.RunningIDs(ctx); err != nil {
+	if running, err = restart.Running(ctx, engine); err != nil {
 		return p, nil, err
 	}
-	for _, id := range running {
-		if !slices.Contains(p.Containers, id) {
-			p.Containers = append(p.Containers, id)
+	for _, c := range running {
+		known := func(other restart.Container) bool { return other.ID == c.ID }
+		if !slices.ContainsFunc(p.Containers, known) {
+			p.Containers = append(p.Containers, c)
 		}
 	}
 	active, err := d.socketActive(ctx)
@@ -131,7 +147,7 @@ func (d Daemon) remember(ctx context.Context, back bool) (p pending, running []s
 // stopAll stops Docker and the containers that run. It completes the stop also
 // after a cancellation, so that the start that follows begins with a stopped
 // Docker. It then returns the cause.
-func (d Daemon) stopAll(ctx context.Context, running []string) error {
+func (d Daemon) stopAll(ctx context.Context, running []restart.Container) error {
 	stopCtx, cancel := step.Limited(context.WithoutCancel(ctx))
 	defer cancel()
 	if err := d.stopContainers(stopCtx, running); err != nil {
@@ -147,16 +163,16 @@ func (d Daemon) stopAll(ctx context.Context, running []string) error {
 // live-restore they would keep the old subnet in use, so that Docker would
 // not move docker0. An init script kills Docker if it does not stop its
 // containers within seconds.
-func (d Daemon) stopContainers(ctx context.Context, ids []string) error {
-	if len(ids) == 0 {
+func (d Daemon) stopContainers(ctx context.Context, running []restart.Container) error {
+	if len(running) == 0 {
 		return nil
 	}
-	docker := d.Engine()
-	info, err := docker.Facts(ctx)
+	engine := d.Engine()
+	info, err := engine.Facts(ctx)
 	if err != nil || !info.LiveRestoreEnabled && d.Units.Init() == "systemd" {
 		return err
 	}
-	return docker.StopAll(ctx, ids)
+	return restart.Stop(ctx, engine, running)
 }
 
 // stop stops Docker and its socket unit, which would start Docker again at
@@ -175,9 +191,9 @@ func (d Daemon) stop(ctx context.Context) error {
 		return err
 	}
 	// The init script may not have stopped the Docker that runs.
-	docker := d.Engine()
+	engine := d.Engine()
 	return step.Until(ctx, func(ctx context.Context) error {
-		if docker.Answers(ctx) == nil {
+		if engine.Answers(ctx) == nil {
 			return errors.New("Docker still answers although its service was stopped; start it by its service, not by hand")
 		}
 		return nil
@@ -205,18 +221,27 @@ func (d Daemon) start(ctx context.Context, p pending) error {
 	return step.Until(ctx, d.Engine().Answers, nil)
 }
 
-// bringBack starts what ran. If a container cannot start, bringBack reports
-// that in this run only; the next run does not try again.
+// bringBack starts Docker and what ran, each container within a limit of its own. It
+// reports a container that does not start; the next run does not try again.
 func (d Daemon) bringBack(ctx context.Context, p pending) error {
-	started := d.Engine().StartAll(ctx, p.Containers)
-	if ctx.Err() != nil {
-		return started
+	step.Report(ctx, "starting Docker", 0, 0)
+	starting, cancel := step.Limited(ctx)
+	defer cancel()
+	if err := d.start(starting, p); err != nil {
+		return startError{err}
 	}
-	if started != nil && p.Back {
-		// Docker has its original settings again, so a container that fails now is
-		// not turndown's problem.
-		step.Leave(ctx, "a container that ran before does not run now: "+started.Error())
-		started = nil
+	return d.startContainers(ctx, p)
+}
+
+func (d Daemon) startContainers(ctx context.Context, p pending) error {
+	engine := d.Engine()
+	step.Report(ctx, fmt.Sprintf("starting %d containers", len(p.Containers)), 0, 0)
+	failed := restart.Start(ctx, engine, p.Containers)
+	if err := engine.Answers(ctx); len(failed) > 0 && err != nil { // Docker has ended meanwhile: the next run tries again
+		return errors.Join(append(failed, err)...)
 	}
-	return errors.Join(started, d.Files.Remove(pendingRecord.Path))
+	for _, err := range failed {
+		step.Leave(ctx, err.Error())
+	}
+	return d.Files.Remove(pendingRecord.Path)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/initsystem"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
@@ -26,6 +27,7 @@ type fakeHost struct {
 	initsystem.Units
 	init        string
 	liveRestore bool
+	broken      bool // the container does not start
 	socket      string
 	onStop      func()
 
@@ -87,11 +89,15 @@ func (h *fakeHost) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case strings.HasSuffix(path, "/info"):
 		_ = json.NewEncoder(w).Encode(map[string]any{"LiveRestoreEnabled": h.liveRestore})
 	case strings.HasSuffix(path, "/containers/json"):
-		list := []map[string]string{}
+		list := []map[string]any{}
 		if h.is(theContainer) {
-			list = append(list, map[string]string{"Id": theContainer})
+			list = append(list, map[string]any{"Id": theContainer})
 		}
 		_ = json.NewEncoder(w).Encode(list)
+	case strings.HasSuffix(path, theContainer+"/json"):
+		_ = json.NewEncoder(w).Encode(map[string]any{"Id": theContainer, "Name": "/web", "State": map[string]any{"Running": true}, "HostConfig": map[string]any{}})
+	case strings.HasSuffix(path, theContainer+"/start") && h.broken:
+		http.Error(w, `{"message": "its mount is gone"}`, http.StatusBadRequest)
 	case strings.HasSuffix(path, theContainer+"/start"):
 		h.set(theContainer, true)
 		w.WriteHeader(http.StatusNoContent)
@@ -111,9 +117,70 @@ func startedHost(t *testing.T, init string, liveRestore bool) (*fakeHost, Daemon
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	h := &fakeHost{init: init, liveRestore: liveRestore, socket: filepath.Join(dir, "d"), onStop: func() {}, running: map[string]bool{theContainer: true}}
 	must.NoError(t, h.Restart(t.Context(), "docker"))
-	t.Cleanup(func() { h.daemon.Close() })
+	t.Cleanup(func() {
+		if h.daemon != nil {
+			h.daemon.Close()
+		}
+	})
 	h.set("docker.socket", init == "systemd")
 	return h, Daemon{Files: host.Files{Root: t.TempDir()}, Units: h, Engine: func() *docker.Engine { return docker.Open(h.socket) }}
+}
+
+// TestFinish: the agent brings back what a killed run has stopped, also if only a container was
+// stopped. It leaves a Docker of which there is no record.
+func TestFinish(t *testing.T) {
+	for name, stop := range map[string]bool{"Docker is stopped": true, "only the container is": false} {
+		t.Run(name, func(t *testing.T) {
+			h, d := startedHost(t, "systemd", false)
+			_, running, err := d.remember(t.Context(), false)
+			must.NoError(t, err)
+			must.NoError(t, d.stopContainers(t.Context(), running))
+			h.set(theContainer, false)
+			if stop {
+				must.NoError(t, d.stop(t.Context()))
+			}
+			must.NoError(t, d.Finish(t.Context()))
+			if h.daemon == nil || !h.is("docker.socket") || !h.is(theContainer) || Interrupted(d.Files) {
+				t.Errorf("Docker does not run as before: %v, interrupted: %t", h.running, Interrupted(d.Files))
+			}
+		})
+	}
+	h, d := startedHost(t, "systemd", false)
+	must.NoError(t, d.stop(t.Context()))
+	must.NoError(t, d.Finish(t.Context()))
+	if h.daemon != nil || h.is("docker.socket") {
+		t.Error("it starts a Docker that the administrator has stopped")
+	}
+}
+
+// TestAContainerThatDoesNotStartIsNamed: it does not fail the run.
+func TestAContainerThatDoesNotStartIsNamed(t *testing.T) {
+	h, d := startedHost(t, "systemd", false)
+	h.broken = true
+	var left []string
+	must.NoError(t, d.WhileStopped(step.WithLeft(t.Context(), func(what string) { left = append(left, what) }), func() error { return nil }))
+	if len(left) != 1 || !strings.Contains(left[0], "container web: it does not run any more: ") || !strings.Contains(left[0], "`docker start web`") || Interrupted(d.Files) {
+		t.Errorf("reported %q, interrupted: %t", left, Interrupted(d.Files))
+	}
+}
+
+// TestDaemonJSONAfterAFailedTurndown: the address for one start does not stay in it. The record of
+// the original does, for the next turndown.
+func TestDaemonJSONAfterAFailedTurndown(t *testing.T) {
+	files := movedHost(t, `{"debug": true}`)
+	data, err := settingsBefore(t.Context(), files)
+	must.NoError(t, err)
+	must.NoError(t, writeSettings(files, data))
+	must.NoError(t, withdrawAddress(files, data))
+	now, err := readSettings(files)
+	must.NoError(t, err)
+	if is, err := moved(files); len(now) != 1 || now["debug"] != true || !is || err != nil {
+		t.Errorf("%v, moved: %t, %v", now, is, err)
+	}
+	again, err := settingsBefore(t.Context(), files)
+	if err != nil || string(again) != string(data) {
+		t.Errorf("the next turndown writes %s, not %s (%v)", again, data, err)
+	}
 }
 
 // TestDockerRunsAgain: also after a run that was cancelled while it stopped Docker or a

@@ -1,6 +1,7 @@
 package maindocker
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -116,7 +117,7 @@ func recoverOriginal(files host.Files) (lost, err error) {
 // moveTo restarts Docker with data as its daemon.json; nil stands for the
 // current file.
 func (d Daemon) moveTo(ctx context.Context, lease Lease, data []byte) error {
-	if err := noteAddress(d.Files); err != nil {
+	if err := errors.Join(noteAddress(d.Files), notePolicy(d.Files)); err != nil {
 		return err
 	}
 	err := d.whileStopped(ctx, false, data, func() error {
@@ -158,10 +159,10 @@ func (d Daemon) moveBack(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := unmergeFile(ctx, d.Files); err != nil {
+	if err := errors.Join(unmergeFile(ctx, d.Files), keepPolicy(d.Files)); err != nil {
 		return err
 	}
-	return d.Files.Remove(addressRecord.Path)
+	return d.Files.Drop(addressRecord.Path, policyRecord.Path)
 }
 
 func (d Daemon) restartBack(ctx context.Context, moved bool) error {
@@ -172,9 +173,27 @@ func (d Daemon) restartBack(ctx context.Context, moved bool) error {
 			return err
 		}
 	}
-	return d.whileStopped(ctx, true, data, func() error {
+	err := d.whileStopped(ctx, true, data, func() error {
 		return errors.Join(writeSettings(d.Files, data), links.Delete(linkName))
 	})
+	if err != nil && moved {
+		return errors.Join(err, withdrawAddress(d.Files, data))
+	}
+	return err
+}
+
+// withdrawAddress removes the address for one start from daemon.json after a failure. The
+// record of the original stays, so that the next moveBack writes the address again.
+func withdrawAddress(files host.Files, forOneStart []byte) error {
+	now, err := files.Read(daemonJSON)
+	if err != nil || !bytes.Equal(now, forOneStart) {
+		return err
+	}
+	back, _, err := unmerged(files)
+	if err != nil {
+		return err
+	}
+	return writeSettings(files, encode(back))
 }
 
 // settingsBefore returns the user's settings with docker0's old address as

@@ -20,7 +20,7 @@ const (
 	Failed   Kind = "failed"     // see Err
 	Planned  Kind = "planned"    // Runner.Look found a Diff
 	Note     Kind = "note"       // Message is information to read while the step runs
-	Left     Kind = "left"       // Undo leaves something behind on purpose, see Message
+	Left     Kind = "left"       // the host differs from before in something that is not part of the goal, see Message
 
 	// Result is the kind of the last line of JSON progress, which is about the whole run.
 	Result Kind = "result"
@@ -34,7 +34,7 @@ type Event struct {
 	Stages  int       `json:"stages,omitempty"` // number of stages of the plan
 	Step    string    `json:"step"`
 	Kind    Kind      `json:"kind"`
-	Message string    `json:"message,omitempty"` // Progress: the current action or wait. Left: what Undo leaves behind, and why
+	Message string    `json:"message,omitempty"` // Progress: the current action or wait. Left: what differs from before, and why
 	Bytes   int64     `json:"bytes,omitempty"`   // Progress: done so far, in bytes; 0 if not counted
 	Total   int64     `json:"total,omitempty"`   // Progress: size of the transfer in bytes; 0 if unknown
 	Doing   []string  `json:"doing,omitempty"`   // Progress: the parallel actions of the step, a few words each
@@ -69,9 +69,9 @@ func WithReporter(ctx context.Context, report func(message string, bytes, total 
 
 type leftKey struct{}
 
-// Leave reports something that Undo leaves on the host on purpose, with the
-// reason: "image web:1: container shop uses it". Outside of Undo it does
-// nothing.
+// Leave reports something that Undo leaves on the host on purpose, or that Apply could not
+// bring back, with the reason: "image web:1: container shop uses it". Outside of a Runner it
+// does nothing.
 func Leave(ctx context.Context, what string) {
 	if leave, ok := ctx.Value(leftKey{}).(func(string)); ok {
 		leave(what)

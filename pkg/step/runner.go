@@ -20,7 +20,7 @@ type Runner struct {
 	stages int // of the plan that runs
 }
 
-// Left lists what Undo has left on the host on purpose, sorted, with the reasons.
+// Left lists what the steps have reported by Leave, sorted.
 func (r *Runner) Left() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -175,7 +175,7 @@ func (r *Runner) apply(ctx context.Context, stage int, s Step, diff Diff) error 
 		return nil
 	}
 	r.emit(Event{Stage: stage, Step: s.Name, Kind: Started, Diff: diff})
-	ctx = s.within(r.Reporting(ctx, stage, s.Name))
+	ctx = s.within(r.leaving(ctx, stage, s.Name))
 	err := s.Apply(ctx)
 	if err == nil && !s.Waits {
 		err = converged(ctx, s)
@@ -221,6 +221,13 @@ func (s Step) within(ctx context.Context) context.Context {
 func (r *Runner) Reporting(ctx context.Context, stage int, name string) context.Context {
 	return WithReporter(ctx, func(message string, bytes, total int64) {
 		r.emit(Event{Stage: stage, Step: name, Kind: Progress, Message: message, Bytes: bytes, Total: total})
+	})
+}
+
+// leaving is Reporting in which Leave emits what the step leaves.
+func (r *Runner) leaving(ctx context.Context, stage int, name string) context.Context {
+	return WithLeft(r.Reporting(ctx, stage, name), func(what string) {
+		r.emit(Event{Stage: stage, Step: name, Kind: Left, Message: what})
 	})
 }
 

@@ -121,9 +121,6 @@ func (r *Runner) undo(ctx context.Context, stage int, s Step) error {
 		return nil
 	}
 	r.emit(Event{Stage: stage, Step: s.Name, Kind: Started})
-	leaving := WithLeft(r.Reporting(ctx, stage, s.Name), func(what string) {
-		r.emit(Event{Stage: stage, Step: s.Name, Kind: Left, Message: what})
-	})
-	err := s.Undo(s.within(leaving))
+	err := s.Undo(s.within(r.leaving(ctx, stage, s.Name)))
 	return r.ended(Event{Stage: stage, Step: s.Name, Kind: Undone}, "undo "+s.Name, err)
 }

@@ -57,6 +57,7 @@ var spans = map[string]string{
 	"pkg/image.firstCompile":        "how long compiling takes, for information",
 	"pkg/docker.result":             "pause between looks",
 	"pkg/docker.retryPause":         "pause between tries",
+	"pkg/plan/upkeep.lockEvery":     "pause between tries",
 	"pkg/etcd.eager":                "pauses between tries",
 	"pkg/etcd.campaignPause":        "pause between tries",
 	"pkg/etcd.reasonPause":          "pause between looks",

@@ -171,10 +171,13 @@ func walk(ctx context.Context, con *console.Console, runner *step.Runner, v host
 	todo := v.plan(h)
 	if !local.Complete(h.Files) || !runner.UpToDate(ctx, todo) {
 		if err := runner.Do(ctx, todo); err != nil {
+			con.End()
+			warnAll(con, "", runner.Left())
 			return exit.Resume(err, v.advice(h))
 		}
 	}
 	con.Done(started, "this host is a "+v.role+" of the cluster")
+	warnAll(con, "", runner.Left())
 	con.Say(v.next)
 	return nil
 }

@@ -113,6 +113,8 @@ func turndown(ctx context.Context, con *console.Console, keepImages, force bool)
 		return err
 	}
 	if err := runner.Undo(ctx, done); err != nil {
+		con.End()
+		warnAll(con, "left: ", runner.Left())
 		return exit.Resume(err, exit.RunAgain)
 	}
 	con.End()
@@ -120,9 +122,7 @@ func turndown(ctx context.Context, con *console.Console, keepImages, force bool)
 		con.Warn(lost.Error() + "; this host was reverted as if it had the default settings")
 	}
 	sayLeft(con, runner.Left(), started)
-	for _, line := range left {
-		con.Warn("but the cluster was not told: " + line)
-	}
+	warnAll(con, "but the cluster was not told: ", left)
 	return nil
 }
 
@@ -132,8 +132,12 @@ func sayLeft(con *console.Console, left []string, started time.Time) {
 		text += ", except for what was left on purpose"
 	}
 	con.Done(started, text)
-	for _, line := range left {
-		con.Warn("left: " + line)
+	warnAll(con, "left: ", left)
+}
+
+func warnAll(con *console.Console, begin string, lines []string) {
+	for _, line := range lines {
+		con.Warn(begin + line)
 	}
 }
 

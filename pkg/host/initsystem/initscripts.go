@@ -14,8 +14,10 @@ const (
 	sysv   scripts = "sysv"   // /etc/init.d, as on Debian without systemd
 )
 
+// run runs a program of the init system in a process group of its own, because a signal of the
+// terminal must not stop it half way.
 func run(ctx context.Context, args ...string) error {
-	_, err := host.Run(ctx, args...)
+	_, err := host.Command{Args: args, Group: true}.Run(ctx)
 	return err
 }
 

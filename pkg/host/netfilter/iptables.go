@@ -181,23 +181,48 @@ const incompatible = "is incompatible, use 'nft' tool"
 
 // Rules returns the rules of a chain as `iptables -S` prints them; none if it does not exist.
 func (c *Chains) Rules(table, chain string) ([]string, error) {
-	at := [2]string{table, chain}
-	if rules, done := c.read[at]; done || c.ipt == nil || !c.program.has(table) {
-		return rules, nil
+	lines, err := c.lines(table, chain)
+	if len(lines) > 0 {
+		lines = lines[1:] // the first line is the chain itself
 	}
-	rules, err := c.ipt.List(table, chain)
+	return lines, err
+}
+
+// lines returns what `iptables -S` prints about a chain; none if it does not exist.
+func (c *Chains) lines(table, chain string) ([]string, error) {
+	at := [2]string{table, chain}
+	if lines, done := c.read[at]; done || c.ipt == nil || !c.program.has(table) {
+		return lines, nil
+	}
+	lines, err := c.ipt.List(table, chain)
 	var refused *iptables.Error
 	if errors.As(err, &refused) && (refused.IsNotExist() || strings.Contains(refused.Error(), incompatible)) {
-		rules, err = nil, nil
+		lines, err = nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	if len(rules) > 0 {
-		rules = rules[1:] // the first line is the chain itself
+	c.read[at] = lines
+	return lines, nil
+}
+
+// Policy returns the policy of a built-in chain: ACCEPT or DROP. A chain that does not exist
+// yet accepts.
+func (c *Chains) Policy(table, chain string) (string, error) {
+	lines, err := c.lines(table, chain)
+	if len(lines) == 0 {
+		return "ACCEPT", err
 	}
-	c.read[at] = rules
-	return rules, nil
+	return strings.TrimPrefix(lines[0], "-P "+chain+" "), err
+}
+
+// SetPolicy sets the policy of a built-in chain.
+func SetPolicy(table, chain, policy string) error {
+	ipt, err := open("iptables")
+	if err != nil {
+		return err
+	}
+	return ipt.ChangePolicy(table, chain, policy)
 }
 
 // HasTable reports whether the kernel has a table, which contains a chain.

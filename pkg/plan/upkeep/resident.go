@@ -51,6 +51,7 @@ func (r Resident) Run(ctx context.Context) error {
 		"balance":                     r.balance,
 		"repair":                      r.repair,
 		"refresh the filter of hosts": r.refreshHostFilter,
+		"finish restarts of Docker":   r.onHost(r.finishRestarts),
 	}
 	// A run that repairs an unreadable role restarts the agent.
 	if err == nil && saved.Role == local.Master {
