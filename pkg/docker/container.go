@@ -162,6 +162,9 @@ func (d *Engine) replace(ctx context.Context, c Container) error {
 func create(ctx context.Context, api *client.Client, options client.ContainerCreateOptions) (id string, err error) {
 	whole, cancel := step.Limited(context.WithoutCancel(ctx))
 	defer cancel()
+	// The daemon's userns-remap, default-runtime and init are for the containers of the user.
+	plain := false
+	options.HostConfig.UsernsMode, options.HostConfig.Runtime, options.HostConfig.Init = "host", "runc", &plain
 	made, err := api.ContainerCreate(whole, options)
 	return made.ID, err
 }

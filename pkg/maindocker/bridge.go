@@ -18,8 +18,10 @@ import (
 )
 
 const (
-	linkName   = "docker0"
-	daemonJSON = "/etc/docker/daemon.json"
+	linkName = "docker0"
+	// SettingsDir contains daemon.json.
+	SettingsDir = "/etc/docker"
+	daemonJSON  = SettingsDir + "/daemon.json"
 )
 
 // Lease is the lease of this host. Subnet contains docker0's address:
@@ -74,6 +76,32 @@ func (b Bridge) moveBecause(why reasons) step.Step {
 		},
 		Apply: func(ctx context.Context) error { return b.move(ctx, why) },
 		Undo:  b.Docker.moveBack,
+	}
+}
+
+// KeepSettings is the step that puts Move's settings into a daemon.json that another program has
+// rewritten or deleted. Docker needs no restart, because it runs with them.
+func KeepSettings(files host.Files, lease func() (Lease, error)) step.Step {
+	goal := func(ctx context.Context) ([]byte, step.Diff, error) {
+		if moved, err := moved(files); err != nil || !moved || isPending(files) {
+			return nil, nil, err
+		}
+		now, err := lease()
+		if err != nil {
+			return nil, nil, err
+		}
+		return goalFor(ctx, files, now)
+	}
+	return step.Step{
+		Name:  "keep Docker's settings",
+		Check: func(ctx context.Context) (step.Diff, error) { _, diff, err := goal(ctx); return diff, err },
+		Apply: func(ctx context.Context) error {
+			data, _, err := goal(ctx)
+			if err != nil {
+				return err
+			}
+			return bootSettings(ctx, files, data)
+		},
 	}
 }
 

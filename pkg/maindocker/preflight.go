@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,11 +19,12 @@ import (
 // compared because custom builds may have no version.
 const oldestAPI = 44
 
-// Problems returns, joined, what is wrong with the host's Docker:
-// docker-missing, docker-stopped, docker-version, docker-flags, daemon-json.
-func (d Daemon) Problems(ctx context.Context) error {
+// Problems returns, joined, what is wrong with the host's Docker: docker-missing, docker-stopped,
+// docker-hangs, docker-version, docker-flags, docker-settings, docker-unit, daemon-json. Docker must
+// share mounts in the directory.
+func (d Daemon) Problems(ctx context.Context, sharedDir string) error {
 	now, err := readSettings(d.Files)
-	return errors.Join(d.problem(ctx), err, settingsProblems(now), UnitFlagProblems(commandLine(d.Files)))
+	return errors.Join(d.problem(ctx), err, settingsProblems(now), UnitFlagProblems(commandLine(d.Files)), unitProblems(d.Files, sharedDir))
 }
 
 func (d Daemon) problem(ctx context.Context) error {
@@ -31,14 +33,17 @@ func (d Daemon) problem(ctx context.Context) error {
 	if host.FindProgram(d.Files, "dockerd") == "" {
 		return &step.Problem{Name: "docker-missing", Text: "dockerd is not installed on this host", Remedy: "install Docker (docker.io or docker-ce)"}
 	}
-	docker := d.Engine()
-	if docker.Answers(ctx) != nil {
-		if isPending(d.Files) {
-			return nil // an interrupted run has stopped it: Resume starts it
-		}
-		return &step.Problem{Name: "docker-stopped", Text: "Docker does not answer on " + docker.Address, Remedy: "start it: " + startCommand(d.Units.Init())}
+	engine := d.Engine()
+	err := engine.Answers(ctx)
+	switch {
+	case step.IsUnanswered(err):
+		return hangs(d.Units.Init(), err)
+	case err != nil && isPending(d.Files):
+		return nil // an interrupted run has stopped it: Resume starts it
+	case err != nil:
+		return &step.Problem{Name: "docker-stopped", Text: "Docker does not answer on " + engine.Address, Remedy: "start it: " + startCommand(d.Units.Init())}
 	}
-	version, api, err := docker.Version(ctx)
+	version, api, err := engine.Version(ctx)
 	if err != nil {
 		return err
 	}
@@ -64,24 +69,23 @@ func startCommand(init string) string {
 	return "`service docker start`"
 }
 
-// commandLine returns the arguments of the running dockerd.
-func commandLine(files host.Files) []string {
-	for _, path := range []string{"/run/docker.pid", "/var/run/docker.pid"} {
-		pid, err := files.Read(path)
-		if err != nil {
-			continue
-		}
-		if line, err := files.Read("/proc/" + strings.TrimSpace(string(pid)) + "/cmdline"); err == nil {
-			return strings.Split(strings.TrimRight(string(line), "\x00"), "\x00")
-		}
+func restartCommand(init string) string {
+	switch init {
+	case "systemd":
+		return "`systemctl restart docker`"
+	case "openrc":
+		return "`rc-service docker restart`"
 	}
-	return nil
+	return "`service docker restart`"
 }
 
 // conflicting are flags that Docker refuses together with the same key of
 // daemon.json, that disable docker0, or that only daemon.json may set, because
-// usesNftables reads nothing else.
-var conflicting = []string{"bip", "bridge", "b", "mtu", "fixed-cidr", "ip-masq", "iptables", "allow-direct-routing", "bridge-accept-fwmark", "config-file", "firewall-backend"}
+// usesNftables reads nothing else. rebuild sets live-restore, unless it is on.
+var conflicting = []string{
+	"bip", "bridge", "b", "mtu", "fixed-cidr", "ip-masq", "iptables", "allow-direct-routing", "bridge-accept-fwmark", "config-file", "firewall-backend",
+	"default-gateway", liveRestore,
+}
 
 // UnitFlagProblems returns a problem for each flag of dockerd that conflicts
 // with the settings of Move [docker-flags].
@@ -95,7 +99,7 @@ func UnitFlagProblems(args []string) error {
 		if !hasValue && i+1 < len(args) && !strings.HasPrefix(args[i+1], "-") {
 			value = args[i+1]
 		}
-		harmless := name == "iptables" && value != "false" || name == "config-file" && value == daemonJSON || name == "firewall-backend" && value != "nftables"
+		harmless := (name == "iptables" || name == liveRestore) && value != "false" || name == "config-file" && value == daemonJSON || name == "firewall-backend" && value != "nftables"
 		if harmless || !slices.Contains(conflicting, name) {
 			continue
 		}
@@ -116,7 +120,8 @@ func flagProblem(name, value string) error {
 		Remedy: "remove it from Docker's unit (with systemd, `systemctl cat docker` shows it), /etc/default/docker or /etc/conf.d/docker, and restart Docker"}
 }
 
-// settingsProblems returns a problem for each setting that disables docker0.
+// settingsProblems returns a problem for each setting that disables docker0, or with which
+// Docker or the pods would not start.
 func settingsProblems(owner settings) error {
 	var errs []error
 	for _, key := range []string{"bridge", "iptables"} {
@@ -127,5 +132,44 @@ func settingsProblems(owner settings) error {
 		errs = append(errs, &step.Problem{Name: "docker-flags", Text: fmt.Sprintf("%s: %s is %v, so Docker does not manage docker0", daemonJSON, key, value),
 			Remedy: "remove the key and restart Docker"})
 	}
+	for _, key := range slices.Sorted(maps.Keys(refused)) {
+		if why := refused[key](owner[key]); owner[key] != nil && why != "" {
+			errs = append(errs, &step.Problem{Name: "docker-settings", Text: daemonJSON + ": " + key + fmt.Sprintf(" is %v: ", owner[key]) + why,
+				Remedy: "remove or change the key and restart Docker", Firm: true})
+		}
+	}
 	return errors.Join(errs...)
+}
+
+// refused returns why a value of a key cannot stay, "" if it can.
+var refused = map[string]func(value any) string{
+	"default-gateway": func(any) string {
+		return "Docker does not start with a gateway outside of flannel's subnet"
+	},
+	"containerd-namespace":        podNamespace,
+	"containerd-plugin-namespace": podNamespace,
+	"hosts": func(value any) string {
+		all, _ := value.([]any)
+		local := func(address any) bool { return slices.Contains(localAddresses, fmt.Sprint(address)) }
+		if len(all) == 0 || slices.ContainsFunc(all, local) {
+			return ""
+		}
+		return "kube-bootstrap needs unix:///var/run/docker.sock there"
+	},
+	"rootless": func(value any) string {
+		if value != true {
+			return ""
+		}
+		return "a Docker without the rights of root cannot run the kubelet"
+	},
+}
+
+// localAddresses are those at which Docker serves its default socket.
+var localAddresses = []string{"unix:///var/run/docker.sock", "unix:///run/docker.sock", "unix://", "fd://"}
+
+func podNamespace(value any) string {
+	if value != "k8s.io" {
+		return ""
+	}
+	return "this is the namespace of the pods in containerd"
 }

@@ -1,6 +1,13 @@
 package maindocker
 
 import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -26,6 +33,9 @@ func TestUnitFlagProblems(t *testing.T) {
 		"dockerd --config-file /srv/d.json":                             "--config-file /srv/d.json",
 		"dockerd --firewall-backend=nftables":                           "--firewall-backend nftables",
 		"dockerd --firewall-backend iptables":                           "",
+		"dockerd --live-restore":                                        "",
+		"dockerd --live-restore=false":                                  "--live-restore false",
+		"dockerd --default-gateway 172.17.0.9":                          "--default-gateway 172.17.0.9",
 	}
 	for line, want := range cases {
 		problems := step.Problems(UnitFlagProblems(strings.Fields(line)))
@@ -39,11 +49,85 @@ func TestUnitFlagProblems(t *testing.T) {
 }
 
 func TestSettingsProblems(t *testing.T) {
-	for text, want := range map[string]int{`{"bridge": "none"}`: 1, `{"iptables": false, "bridge": "br1"}`: 2, `{"iptables": true, "bridge": ""}`: 0, `{}`: 0} {
+	for text, want := range map[string]int{
+		`{"bridge": "none"}`: 1, `{"iptables": false, "bridge": "br1"}`: 2, `{"iptables": true, "bridge": ""}`: 0, `{}`: 0,
+		`{"default-gateway": "172.17.0.9", "containerd-namespace": "k8s.io"}`: 2, `{"containerd-namespace": "moby", "rootless": false}`: 0,
+		`{"hosts": ["tcp://127.0.0.1:2375"]}`: 1, `{"hosts": ["tcp://127.0.0.1:2375", "unix:///var/run/docker.sock"]}`: 0, `{"hosts": []}`: 0,
+	} {
 		s, err := decode([]byte(text))
 		must.NoError(t, err)
 		if got := step.Problems(settingsProblems(s)); len(got) != want {
 			t.Errorf("%s: got %v", text, got)
+		}
+	}
+}
+
+func TestOverlaps(t *testing.T) {
+	of := Networks{"flannelNetwork": netip.MustParsePrefix("10.1.0.0/16"), "serviceNetwork": netip.MustParsePrefix("172.30.0.0/16"), "none": {}}
+	overlapped := map[string]string{"10.1.2.0/24": "flannelNetwork: 10.1.0.0/16", "10.0.0.0/8": "flannelNetwork: 10.1.0.0/16", "172.24.0.0/13": "serviceNetwork: 172.30.0.0/16", "10.2.0.0/16": ""}
+	for other, want := range overlapped {
+		if got := strings.Join(of.overlapping(netip.MustParsePrefix(other)), " "); got != want {
+			t.Errorf("%s: %q, want %q", other, got, want)
+		}
+	}
+}
+
+// TestUnitProblems: a process with mounts of its own, as Docker's unit may give it, in place of dockerd.
+func TestUnitProblems(t *testing.T) {
+	for name, c := range map[string]struct {
+		args []string
+		want string
+	}{
+		"slave":          {[]string{"unshare", "-m", "--propagation", "slave", "sleep", "100"}, "is not shared"},
+		"shared":         {[]string{"unshare", "-m", "--propagation", "shared", "sleep", "100"}, ""},
+		"no mounts":      {[]string{"sleep", "100"}, ""},
+		"root directory": {[]string{"unshare", "-m", "-R", "/usr", "/bin/sleep", "100"}, "root directory /usr"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := host.Files{Root: t.TempDir()}
+			write(t, files, `{"pidfile": "/docker.pid"}`)
+			must.NoError(t, os.Symlink("/proc", files.Path("/proc")))
+			must.NoError(t, files.Write("/docker.pid", []byte(strconv.Itoa(startAsleep(t, c.args))+"\n"), 0o644))
+			problems := step.Problems(unitProblems(files, "/var/lib/kubelet"))
+			if c.want == "" && len(problems) > 0 || c.want != "" && (len(problems) != 1 || problems[0].Name != "docker-unit" || !strings.Contains(problems[0].Text, c.want)) {
+				t.Errorf("got %v", problems)
+			}
+		})
+	}
+}
+
+// startAsleep starts a program that ends as sleep, until the end of the test.
+func startAsleep(t *testing.T, args []string) int {
+	t.Helper()
+	sleeping := exec.Command(args[0], args[1:]...)
+	must.NoError(t, sleeping.Start())
+	t.Cleanup(func() { _ = sleeping.Process.Kill(); _ = sleeping.Wait() })
+	comm := fmt.Sprintf("/proc/%d/comm", sleeping.Process.Pid)
+	must.NoError(t, step.Until(t.Context(), func(context.Context) error {
+		if name, err := os.ReadFile(comm); err != nil || string(name) != "sleep\n" {
+			return fmt.Errorf("%s runs, %w", name, err)
+		}
+		return nil
+	}, nil))
+	return sleeping.Process.Pid
+}
+
+// TestHanging: systemd accepts the connections of a dockerd that hangs at its start.
+func TestHanging(t *testing.T) {
+	d := Daemon{Files: host.Files{Root: t.TempDir()}, Units: initOnly{name: "systemd"}}
+	socket := d.Files.Path("/d.sock")
+	silent, err := net.Listen("unix", socket) // nobody accepts
+	must.NoError(t, err)
+	defer silent.Close()
+	d.Engine = func() *docker.Engine { return docker.Open(socket) }
+	must.NoError(t, d.Files.Write("/run/docker.pid", []byte("7\n"), 0o644))
+	for program, want := range map[string]int{"/usr/sbin/dockerd": 1, "/bin/other": 0} {
+		must.NoError(t, d.Files.Write("/proc/7/cmdline", []byte(program+"\x00-H\x00fd://\x00"), 0o644))
+		asking, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		problems := step.Problems(d.Hanging(step.WithLimit(asking, time.Second)))
+		if len(problems) != want || want == 1 && problems[0].Name != "docker-hangs" {
+			t.Errorf("%s: got %v", program, problems)
 		}
 	}
 }

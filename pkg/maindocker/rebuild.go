@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"time"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/process"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -17,7 +18,6 @@ const (
 	// contains the user's value: "false", or nothing.
 	rebuildFile = host.StateDir + "/docker-rebuild"
 	liveRestore = "live-restore"
-	pidFile     = "/run/docker.pid"
 	// networkSockets matches a socket that each dockerd creates, and leaves
 	// behind if containers keep running when it ends.
 	networkSockets = "/run/docker/libnetwork/*.sock"
@@ -62,8 +62,11 @@ func (d Daemon) rebuild(ctx context.Context) error {
 // seconds. It changes nothing if the user has set live-restore.
 func (d Daemon) beginRebuild(ctx context.Context) error {
 	now, err := readSettings(d.Files)
-	if err != nil || now[liveRestore] == true && !d.Files.Exists(rebuildFile) {
+	if err != nil {
 		return err
+	}
+	if liveRestoreIsOn(ctx, d.Engine(), now) && !d.Files.Exists(rebuildFile) {
+		return nil
 	}
 	var before []byte
 	if now[liveRestore] == false {
@@ -75,6 +78,12 @@ func (d Daemon) beginRebuild(ctx context.Context) error {
 		}
 	}
 	return d.setLiveRestore(ctx, true)
+}
+
+// liveRestoreIsOn also knows the flag of dockerd. Docker does not start with the key beside it.
+func liveRestoreIsOn(ctx context.Context, engine *docker.Engine, now settings) bool {
+	info, err := engine.Facts(ctx)
+	return now[liveRestore] == true || err == nil && info.LiveRestoreEnabled
 }
 
 // endRebuild removes the setting from daemon.json and from the running
@@ -124,7 +133,7 @@ func (d Daemon) setLiveRestore(ctx context.Context, on bool) error {
 	case err != nil:
 		return nil // Docker reads the file when it starts
 	}
-	if err := process.HangUp(d.Files, pidFile); err != nil {
+	if err := process.HangUp(d.Files, pidFile(d.Files)); err != nil {
 		return err
 	}
 	const patience = 10 * time.Second // a Docker that refuses the setting only logs that

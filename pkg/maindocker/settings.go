@@ -92,6 +92,23 @@ func settingsFor(lease Lease, owner settings, directRouting bool) (settings, err
 	return s, nil
 }
 
+// Fit returns the lease with the MTU of the user's daemon.json, if that is smaller: a network
+// between the hosts may not carry larger packets.
+func Fit(files host.Files, lease Lease) (Lease, error) {
+	owner, _, err := unmerged(files)
+	if host.Lost(err) {
+		owner, err = readSettings(files)
+		if areOurs(owner) {
+			owner = withoutOurs(owner)
+		}
+	}
+	var mtu int
+	if _, scanErr := fmt.Sscan(fmt.Sprint(owner["mtu"]), &mtu); scanErr == nil && mtu > 0 {
+		lease.MTU = min(lease.MTU, mtu)
+	}
+	return lease, err
+}
+
 // usesNftables reports whether Docker writes nftables and not iptables.
 func usesNftables(s settings) bool { return s["firewall-backend"] == "nftables" }
 

@@ -55,6 +55,48 @@ func TestMergeKeepsTheOwnersKeys(t *testing.T) {
 	}
 }
 
+// TestTheSmallerMTU: also after the move, whose record has the user's value, and after an edit.
+func TestTheSmallerMTU(t *testing.T) {
+	for owner, want := range map[string]int{"": 1450, `{"mtu": 1300}`: 1300, `{"mtu": 9000}`: 1450} {
+		files := host.Files{Root: t.TempDir()}
+		write(t, files, owner)
+		for range 2 { // the second time after the move
+			got, err := Fit(files, lease)
+			must.NoError(t, err)
+			if got.MTU != want || got.Subnet != lease.Subnet {
+				t.Errorf("%s: %+v", owner, got)
+			}
+			put(t, files, got)
+		}
+		must.NoError(t, files.Remove(host.StateDir+"/original/etc/docker/daemon.json.json"))
+		if got, err := Fit(files, lease); err != nil || got.MTU != 1450 {
+			t.Errorf("%s, without a record: %+v, %v", owner, got, err)
+		}
+	}
+}
+
+// TestKeepSettings: another program has rewritten or deleted daemon.json. Docker's next start must
+// not lose flannel's subnet, and turndown keeps the key of that program.
+func TestKeepSettings(t *testing.T) {
+	for name, text := range map[string]string{"rewritten": `{"log-level": "warn"}`, "deleted": ""} {
+		files := movedHost(t, `{"debug": true}`)
+		must.NoError(t, files.Remove(daemonJSON))
+		if text != "" {
+			write(t, files, text)
+		}
+		keep := KeepSettings(files, func() (Lease, error) { return lease, nil })
+		if diff, err := keep.Check(t.Context()); err != nil || len(diff) == 0 {
+			t.Errorf("%s: %s, %v", name, diff, err)
+		}
+		must.NoError(t, keep.Apply(t.Context()))
+		diff, err := keep.Check(t.Context())
+		now, readErr := readSettings(files)
+		if err != nil || len(diff) > 0 || readErr != nil || now["bip"] != lease.Subnet.String() || (now["log-level"] == "warn") != (text != "") {
+			t.Errorf("%s: %s, %v, %v, %v", name, diff, now, err, readErr)
+		}
+	}
+}
+
 // TestDirectRouting: with rules of iptables, the setting opens ports that are
 // published on 127.0.0.1 to the LAN. An older Docker does not know it.
 func TestDirectRouting(t *testing.T) {

@@ -25,6 +25,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/membership"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/preflight"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/renewal"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -46,6 +47,7 @@ type Status struct {
 	SettingsLost      string                  `json:"settingsLost,omitempty"`      // unreadable: only what holds with any settings is known
 	NextExpiry        *pki.Listed             `json:"nextExpiry,omitempty"`        // the certificate that expires first
 	CertificateExpiry string                  `json:"certificateExpiry,omitempty"` // some have expired or expire soon
+	Docker            string                  `json:"docker,omitempty"`            // it hangs, or a network of it overlaps those of the cluster
 	NetworkPolicy     string                  `json:"networkPolicy,omitempty"`     // some are not enforced by the network plugin
 	NodesExpired      string                  `json:"nodesExpired,omitempty"`      // workers were off for longer than their certificates are valid
 	Rotation          *renewal.RotationStatus `json:"rotation,omitempty"`          // the one under way
@@ -136,6 +138,7 @@ func lookAtHost(ctx context.Context) (Status, error) {
 			stop(errors.New("no answer, as etcd has no quorum"))
 		}
 	})
+	others.Go(func() { status.Docker = textOf(preflight.DockerProblems(looking, h)) })
 	others.Go(func() { status.NetworkPolicy = textOf(plan.UnenforcedPolicies(looking, h)) })
 	others.Go(func() { status.NodesExpired = textOf(membership.ExpiredNodes(looking, h)) })
 	for _, f := range (&step.Runner{}).Look(looking, made) {
@@ -187,7 +190,7 @@ func (s Status) print(w io.Writer) {
 		s.printSummary(w)
 	}
 	s.printExpiry(w)
-	for _, problem := range []string{s.NetworkPolicy, s.NodesExpired} {
+	for _, problem := range []string{s.Docker, s.NetworkPolicy, s.NodesExpired} {
 		if problem != "" {
 			fmt.Fprintln(w, problem)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/source"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/maindocker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/membership"
@@ -68,7 +69,7 @@ with --yes.`,
 }
 
 // lossesOfTurndown lists what no other host of the cluster has.
-func lossesOfTurndown(context.Context) ([]string, error) {
+func lossesOfTurndown(ctx context.Context) ([]string, error) {
 	h, done, err := installed(true)
 	if err != nil || done == nil {
 		return nil, err
@@ -77,6 +78,9 @@ func lossesOfTurndown(context.Context) ([]string, error) {
 	for _, claim := range parts.LocalVolumes(h.Files) {
 		losses = append(losses, "the data of PersistentVolumeClaim "+claim)
 	}
+	for _, name := range autoRemoved(ctx, h) {
+		losses = append(losses, "container "+name+", which was started with --rm, as Docker is restarted")
+	}
 	if !membership.HoldsLastCopy(h) {
 		return losses, nil
 	}
@@ -84,6 +88,17 @@ func lossesOfTurndown(context.Context) ([]string, error) {
 		"control plane "+h.Config.HostName+", the last one of its cluster",
 		"all objects of the cluster in etcd",
 		"the keys of its certificate authorities"), nil
+}
+
+// autoRemoved returns none if Docker does not answer.
+func autoRemoved(ctx context.Context, h *local.Host) []string {
+	if !h.OwnNetwork() {
+		return nil
+	}
+	ctx, cancel := step.Checking(ctx)
+	defer cancel()
+	names, _ := maindocker.AutoRemoved(ctx, local.MainDocker())
+	return names
 }
 
 func turndown(ctx context.Context, con *console.Console, keepImages, force bool) error {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/moby/sys/mountinfo"
@@ -56,6 +57,26 @@ func unmount(points []string) error {
 // SharedMount reports whether mounts below dir propagate to other mount namespaces.
 func SharedMount(dir string) (bool, error) {
 	all, err := mountinfo.GetMounts(nil)
+	return shared(around(all, dir)), err
+}
+
+// SharedMountIn is SharedMount in the mount namespace of a process. It returns true for the
+// namespace of this process, in which ShareMount can share a directory.
+func SharedMountIn(pid int, dir string) (bool, error) {
+	proc := "/proc/" + strconv.Itoa(pid)
+	theirs, err := os.Readlink(proc + "/ns/mnt")
+	if err != nil {
+		return false, err
+	}
+	if ours, err := os.Readlink("/proc/self/ns/mnt"); err != nil || ours == theirs {
+		return true, err
+	}
+	table, err := os.Open(proc + "/mountinfo")
+	if err != nil {
+		return false, err
+	}
+	defer table.Close()
+	all, err := mountinfo.GetMountsFromReader(table, nil)
 	return shared(around(all, dir)), err
 }
 

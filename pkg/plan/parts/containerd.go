@@ -47,7 +47,7 @@ func KeepPods(h *local.Host) step.Step {
 // podSubnet returns the subnet of this host's pods, and their MTU, on use.
 func podSubnet(h *local.Host) func() (netip.Prefix, int, error) {
 	return func() (netip.Prefix, int, error) {
-		l, err := h.Lease()
+		l, err := lease(h)()
 		return l.Subnet, l.MTU, err
 	}
 }

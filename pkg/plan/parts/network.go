@@ -67,8 +67,8 @@ func controlPlaneAddresses(ctx context.Context, client *clientv3.Client) (all []
 	return all, err
 }
 
-// dockerBridge matches a bridge that Docker has created for a network.
-var dockerBridge = regexp.MustCompile(`^(docker0|br-[0-9a-f]{12})$`)
+// DockerBridge matches a bridge that Docker has created for a network.
+var DockerBridge = regexp.MustCompile(`^(docker0|br-[0-9a-f]{12})$`)
 
 // addresses returns the IPv4 addresses of this host, other than its own, that
 // the kernel may choose for connections to other hosts.
@@ -78,7 +78,7 @@ func addresses(h *local.Host) (all []string) {
 	for _, l := range found {
 		for _, a := range l.Addrs {
 			ip := a.Addr()
-			if l.Up && !dockerBridge.MatchString(l.Name) && ip.IsGlobalUnicast() && !network.Contains(ip) && ip.String() != h.Config.IPAddress {
+			if l.Up && !DockerBridge.MatchString(l.Name) && ip.IsGlobalUnicast() && !network.Contains(ip) && ip.String() != h.Config.IPAddress {
 				all = append(all, ip.String())
 			}
 		}

@@ -80,10 +80,14 @@ func Overlay(h *local.Host) maindocker.Overlay {
 	return maindocker.Overlay{Docker: MainDocker(h), Lease: lease(h), Link: flannel.Link(h.Config.FlannelBackend), Hosts: HostNetwork(h)}
 }
 
+// lease returns the lease of this host, as docker0 and the pods use it.
 func lease(h *local.Host) func() (maindocker.Lease, error) {
 	return func() (maindocker.Lease, error) {
 		l, err := h.Lease()
-		return maindocker.Lease(l), err
+		if err != nil {
+			return maindocker.Lease{}, err
+		}
+		return maindocker.Fit(h.Files, maindocker.Lease(l))
 	}
 }
 

@@ -49,8 +49,8 @@ func addressProblem(_ context.Context, h request) error {
 }
 
 // overlapProblem compares the pod and service networks with the host's
-// routes. It ignores docker0, which moves into the pod network, and flannel's
-// links.
+// routes. It ignores docker0, which moves into the pod network, the bridges of other Docker
+// networks, which dockerProblem names, and flannel's links.
 func overlapProblem(_ context.Context, h request) error {
 	routes, err := links.Routes()
 	if err != nil {
@@ -74,7 +74,7 @@ func overlapProblem(_ context.Context, h request) error {
 }
 
 func strange(h *local.Host, r links.Route) bool {
-	ours := r.Link == "docker0" || strings.HasPrefix(r.Link, "flannel") || h.Saved.Installed()
+	ours := parts.DockerBridge.MatchString(r.Link) || strings.HasPrefix(r.Link, "flannel") || h.Saved.Installed()
 	return r.Dst.Bits() > 0 && !ours
 }
 

@@ -14,9 +14,9 @@ import (
 // the preflight checks and of their problems. test/architecture compares them
 // with the source.
 var problemNames = []string{
-	"addon", "addon-data", "arch", "backend-module", "bridge-netfilter", "bundle", "ca-cert-hash", "certificate-key", "cgroup-cpu", "cgroup-memory", "cgroup-pids",
+	"addon", "addon-data", "arch", "auto-remove", "backend-module", "bridge-netfilter", "bundle", "ca-cert-hash", "certificate-key", "cgroup-cpu", "cgroup-memory", "cgroup-pids",
 	"clock", "cluster-identity", "cluster-info", "cluster-info-forged", "cni-config", "cni-plugin", "containerd", "containerd-config", "containerd-missing", "containerd-pods",
-	"containerd-registry", "containerd-version", "daemon-json", "disk-inodes", "disk-space", "docker", "docker-flags", "docker-missing", "docker-stopped", "docker-version",
+	"containerd-registry", "containerd-version", "daemon-json", "disk-inodes", "disk-space", "docker", "docker-flags", "docker-hangs", "docker-missing", "docker-settings", "docker-stopped", "docker-unit", "docker-version",
 	"flannel-backend", "flannel-backend-arch", "flannel-network", "flannel-network-in-use", "flannel-network-size", "handover-lost", "images",
 	"inotify", "ip-address", "joined-another", "kernel", "load-balancer-addresses", "man-in-the-middle", "master", "master-address", "master-unreachable", "net-interface",
 	"network-overlap", "node-size", "node-taint", "node-unknown", "ports", "registry", "registry-answer", "registry-busy", "registry-ca", "registry-client-cert",

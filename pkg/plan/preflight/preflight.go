@@ -6,6 +6,8 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/kubelet"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/maindocker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -97,8 +99,37 @@ func withoutIgnored(r request, check string, err error) error {
 
 func skewProblem(_ context.Context, h request) error { return local.SkewProblem(h.Host, h.role) }
 
+// dockerProblem finds the problems of Docker, and on a new host those that its restart would cause.
 func dockerProblem(ctx context.Context, h request) error {
-	return parts.MainDocker(h.Host).Problems(ctx)
+	docker := parts.MainDocker(h.Host)
+	errs := []error{docker.Problems(ctx, kubelet.Dir)}
+	if engine := docker.Engine(); h.role != local.Loaded && !h.Saved.Installed() && h.OwnNetwork() && engine.Answers(ctx) == nil {
+		errs = append(errs, maindocker.RestartProblem(ctx, engine), networks(h.Host).NetworkProblems(ctx, engine), networks(h.Host).PoolProblems(ctx, engine))
+	}
+	return errors.Join(errs...)
+}
+
+// networks returns the networks that Docker must not give to others.
+func networks(h *local.Host) maindocker.Networks {
+	return maindocker.Networks{"flannelNetwork": local.Prefix(h.Config.FlannelNetwork), "serviceNetwork": local.Prefix(h.Config.ServiceNetwork)}
+}
+
+// DockerProblems returns what goes wrong in the Docker of an installed host by itself: it hangs, or
+// somebody has created a network that overlaps those of the cluster [docker-hangs, network-overlap].
+func DockerProblems(ctx context.Context, h *local.Host) error {
+	docker := parts.MainDocker(h)
+	if err := docker.Hanging(ctx); err != nil || docker.Engine().Answers(ctx) != nil {
+		return err
+	}
+	return networks(h).NetworkProblems(ctx, docker.Engine())
+}
+
+// WatchDocker is the step that names DockerProblems. It has no Apply: a restart ends what works
+// in spite of them.
+func WatchDocker(h *local.Host) step.Step {
+	return step.Step{Name: "look at Docker", Waits: true, Check: func(ctx context.Context) (step.Diff, error) {
+		return nil, DockerProblems(ctx, h)
+	}}
 }
 
 func sizeProblem(_ context.Context, h request) error { return parts.Own(h.Host).Problems() }

@@ -10,8 +10,10 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/agent"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/containerd"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/maindocker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/preflight"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/renewal"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -39,6 +41,7 @@ func Upkeep(h *local.Host, past *outages) agent.Groups {
 		},
 		"main Docker": {
 			{Step: parts.OnDocker0(h, parts.CNI(h)), On: agent.Link | agent.Tick},
+			{Step: parts.OnDocker0(h, maindocker.KeepSettings(h.Files, parts.Bridge(h).Lease)), On: agent.MainDocker | agent.Files},
 			{Step: parts.OnDocker0(h, parts.Bridge(h).Follow()), On: agent.MainDocker | agent.BootstrapDocker | agent.Link | agent.Files},
 			{Step: parts.OnDocker0(h, parts.Overlay(h).Open()), On: agent.MainDocker | agent.Link | agent.Firewall},
 			{Step: parts.Kubelet(h, role).Start(), On: agent.MainDocker},
@@ -50,6 +53,7 @@ func Upkeep(h *local.Host, past *outages) agent.Groups {
 			{Step: parts.OnDocker0(h, parts.EtcdMember(h).List().If(controlPlane)), On: agent.Link},
 			{Step: parts.OnDocker0(h, parts.HostFilter(h, role).Step()), On: agent.Firewall | agent.Lease | agent.Cluster},
 		},
+		"Docker":     {{Step: preflight.WatchDocker(h), On: agent.Tick}},
 		"kernel":     {{Step: parts.KeepSysctls(h), On: agent.Link | agent.Forwarding | agent.Tick}},
 		"Services":   {{Step: parts.Proxy(h).FollowServices(), On: agent.Firewall}},
 		"host ports": {{Step: parts.OnDocker0(h, containerd.KeepHostPorts(h.Files)), On: agent.Firewall}},

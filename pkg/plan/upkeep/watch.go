@@ -15,6 +15,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/maindocker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/node"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/membership"
@@ -87,7 +88,7 @@ func (r Resident) watchNodes(ctx context.Context, h *local.Host) error {
 func (r Resident) watchFiles(ctx context.Context, h *local.Host) error {
 	dirs := []string{image.CNIDir}
 	if h.OwnNetwork() {
-		dirs = append(dirs, h.Config.FlannelSubnetDir)
+		dirs = append(dirs, h.Config.FlannelSubnetDir, maindocker.SettingsDir)
 	}
 	return agent.WatchFiles(ctx, r.in, dirs...)
 }
