@@ -30,6 +30,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/settings"
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/thishost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
 func main() {
@@ -38,6 +39,7 @@ func main() {
 	// A write to a closed pipe returns an error instead of killing the process, so that the
 	// current work can be finished or reverted. Child processes would inherit an ignored SIGPIPE.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	host.CompletePath()
 	os.Exit(run(ctx, console.Open(), os.Environ(), os.Args[1:]))
 }
 

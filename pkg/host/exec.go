@@ -52,7 +52,7 @@ const outputDelay = 5 * time.Second
 func (c Command) Run(ctx context.Context) ([]byte, error) {
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, c.Args[0], c.Args[1:]...)
-	cmd.Env = append(os.Environ(), c.Env...)
+	cmd.Env = append(append(os.Environ(), "LC_ALL=C"), c.Env...) // their texts are compared
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Dir, c.Stdin, c.Stdout, c.Stderr
 	if cmd.Stdout == nil {
 		cmd.Stdout = &stdout

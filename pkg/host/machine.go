@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -53,6 +54,22 @@ func FindProgram(files Files, name string) string {
 	}
 	return ""
 }
+
+// CompletePath adds the missing ProgramDirs to PATH, for this process and its children: the
+// PATH of a plain `su`, or of cron, lacks the directories of iptables and modprobe.
+func CompletePath() {
+	dirs := filepath.SplitList(os.Getenv("PATH"))
+	for _, dir := range ProgramDirs {
+		if !slices.Contains(dirs, dir) {
+			dirs = append(dirs, dir)
+		}
+	}
+	_ = os.Setenv("PATH", strings.Join(dirs, string(filepath.ListSeparator))) // no name and no value that it refuses
+}
+
+// OwnUmask replaces the umask of the user, for this process and its children: directories of
+// a host such as /etc/cni and /opt/cni have a fixed mode, and secrets get theirs explicitly.
+func OwnUmask() { syscall.Umask(0o022) }
 
 // HasProgram reports whether PATH contains an executable.
 func HasProgram(name string) bool {

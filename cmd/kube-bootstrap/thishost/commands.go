@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/command"
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/console"
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/exit"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/balancer"
@@ -23,10 +24,25 @@ import (
 
 // Commands returns the commands that act on this host, and hidden ones for units and other hosts.
 func Commands(con *console.Console) []*cobra.Command {
-	return []*cobra.Command{
+	all := []*cobra.Command{
 		masterCommand(con), workerCommand(con), turndownCommand(con), forgetCommand(con), preflightCommand(con), statusCommand(con), dumpCommand(con),
 		certsCommand(con), tokenCommand(con.Out), kubectlCommand(con.Env), userKubeconfig(con.Out),
 		bootCommand(con), agentCommand(con), keepCommand(con), markCommand(con), frontCommand(), registryCommand(con),
+	}
+	for _, c := range all {
+		command.Each(c, withOwnUmask)
+	}
+	return all
+}
+
+func withOwnUmask(c *cobra.Command) {
+	run := c.RunE
+	if run == nil {
+		return
+	}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		host.OwnUmask()
+		return run(c, args)
 	}
 }
 

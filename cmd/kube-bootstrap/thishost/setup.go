@@ -284,6 +284,7 @@ With a registry, later pods and containers pull from there too.`,
 		}
 		return fill(c.Context(), con, runner, h)
 	}
+	withOwnUmask(c)
 	return c
 }
 
