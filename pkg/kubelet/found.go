@@ -90,12 +90,5 @@ func removeNew(ctx context.Context, kind string, before []string, list func(cont
 	if err != nil {
 		return err
 	}
-	return netfilter.DeleteEmptyNft(ctx, kind, slices.DeleteFunc(now, func(name string) bool { return !ofIptables(name) || slices.Contains(before, name) }))
-}
-
-// ofIptables reports whether iptables creates this table, or this chain's table.
-func ofIptables(name string) bool {
-	family, rest, _ := strings.Cut(name, " ")
-	table, _, _ := strings.Cut(rest, " ")
-	return (family == "ip" || family == "ip6") && slices.Contains([]string{"filter", "nat", "mangle", "raw"}, table)
+	return netfilter.DeleteEmptyNft(ctx, kind, slices.DeleteFunc(now, func(name string) bool { return !netfilter.OfIptables(name) || slices.Contains(before, name) }))
 }

@@ -29,16 +29,3 @@ func TestVolumesThatAreStillMountedAreKept(t *testing.T) {
 		t.Error("the next turndown leaves the directory of the kubelet")
 	}
 }
-
-// TestTablesOfIptables: only tables that iptables creates are removed, and only
-// their chains.
-func TestTablesOfIptables(t *testing.T) {
-	for name, want := range map[string]bool{
-		"ip filter": true, "ip6 nat": true, "ip filter INPUT": true, "ip6 raw PREROUTING": true,
-		"inet filter": false, "inet filter input": false, "ip kube-proxy": false, "ip kube-proxy filter": false, "ip": false, "": false,
-	} {
-		if ofIptables(name) != want {
-			t.Errorf("%q: got %t", name, !want)
-		}
-	}
-}

@@ -245,7 +245,7 @@ func (f firewall) removeOtherRules() error {
 // their comments and our table by its name. Docker owns the chain.
 func removeFirewall(ctx context.Context) error {
 	left, err := Left()
-	errs := []error{err, firewall{}.removeOtherRules(), netfilter.DeleteNftTable(ctx, nftTable)}
+	errs := []error{err, netfilter.UnreadProblem(), firewall{}.removeOtherRules(), netfilter.DeleteNftTable(ctx, nftTable)}
 	if len(left) > 0 {
 		errs = append(errs, dropRawTable(ctx))
 	}

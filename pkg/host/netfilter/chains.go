@@ -11,11 +11,10 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
-// DeleteChains deletes the selected chains in all tables, and the rules that jump to them. A
-// host without iptables has none.
+// DeleteChains deletes the selected chains in all tables, and the rules that jump to them.
 func DeleteChains(ctx context.Context, selected func(chain string) bool) error {
 	if !host.HasProgram("iptables") {
-		return nil
+		return withoutIptables()
 	}
 	return deleteChains(ctx, "iptables", selected)
 }

@@ -16,7 +16,11 @@ import (
 // them, for IPv4 and IPv6, in both firewalls of the kernel: a container may use another
 // one than the host.
 func DeleteChainsEverywhere(ctx context.Context, prefix string) error {
-	return host.Each(iptablesPrograms(), func(p iptablesProgram) error {
+	programs := iptablesPrograms()
+	if len(programs) == 0 {
+		return withoutIptables()
+	}
+	return host.Each(programs, func(p iptablesProgram) error {
 		return deleteChains(ctx, p.path, func(chain string) bool { return strings.HasPrefix(chain, prefix) })
 	})
 }
@@ -24,7 +28,11 @@ func DeleteChainsEverywhere(ctx context.Context, prefix string) error {
 // ChainsEverywhere lists the chains that DeleteChainsEverywhere would delete for any
 // of the prefixes: "KUBE-SERVICES (table nat)".
 func ChainsEverywhere(ctx context.Context, prefixes ...string) (found []string, err error) {
-	for _, p := range iptablesPrograms() {
+	programs := iptablesPrograms()
+	if len(programs) == 0 {
+		return nil, withoutIptables()
+	}
+	for _, p := range programs {
 		rules, runErr := host.Run(ctx, p.path+"-save")
 		err = errors.Join(err, runErr)
 		for table, lines := range savedTables(rules) {
@@ -77,6 +85,6 @@ func iptablesPrograms() []iptablesProgram {
 
 // HasLegacyRules reports whether this host has tables of ip_tables, the older firewall.
 func HasLegacyRules() bool {
-	names, err := os.ReadFile("/proc/net/ip_tables_names")
+	names, err := os.ReadFile("/proc/thread-self/net/ip_tables_names") // of the namespace that netlink shows too
 	return err == nil && len(names) > 0
 }

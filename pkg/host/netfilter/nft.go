@@ -19,25 +19,16 @@ type NftTable struct {
 }
 
 // NftTables lists the nftables tables of this host, "ip filter"; none without nftables.
-func NftTables(ctx context.Context) ([]string, error) {
-	tables, _, err := FindNftTables(ctx)
+func NftTables(context.Context) ([]string, error) {
+	tables, _, err := kernelTables()
 	return tables, err
 }
 
-// FindNftTables lists the nftables tables of this host. supported is false without
-// nft(8), or if the kernel has no nf_tables.
-func FindNftTables(ctx context.Context) (tables []string, supported bool, err error) {
-	if !host.HasProgram("nft") {
-		return nil, false, nil
-	}
-	text, err := host.Run(ctx, "nft", "list", "tables")
-	if err != nil {
-		return nil, false, unlessUnsupported(err)
-	}
-	for line := range strings.Lines(text) {
-		tables = append(tables, strings.TrimPrefix(strings.TrimSpace(line), "table "))
-	}
-	return tables, true, nil
+// FindNftTables lists the nftables tables of this host. supported is false if none can be
+// written: without nft(8), or if the kernel has no nf_tables.
+func FindNftTables(context.Context) (tables []string, supported bool, err error) {
+	tables, supported, err = kernelTables()
+	return tables, supported && host.HasProgram("nft"), err
 }
 
 // noNfTables are the answers of a kernel without nf_tables to a list: nft(8) has no exit
@@ -115,6 +106,9 @@ func DeleteNftTable(ctx context.Context, name string) error {
 	if err != nil || !slices.Contains(tables, name) {
 		return err
 	}
+	if !host.HasProgram("nft") {
+		return missingProblem("nft", "the kernel has the table "+name+", but this host")
+	}
 	_, err = host.Run(ctx, "nft", "delete", "table", name) // nft(8) joins its arguments
 	return err
 }
@@ -143,9 +137,9 @@ func NftBaseChains(ctx context.Context) ([]string, error) {
 // DeleteEmptyNft deletes each table, such as "ip mangle", that contains no rule and no
 // set, or each chain, such as "ip filter INPUT", that has no rules and accepts all
 // packets. iptables-nft creates a table by listing it, and a chain with its first rule,
-// and never deletes them. kind is "table" or "chain".
+// and never deletes them. kind is "table" or "chain". Without nft(8) they stay.
 func DeleteEmptyNft(ctx context.Context, kind string, names []string) error {
-	if len(names) == 0 {
+	if len(names) == 0 || !host.HasProgram("nft") {
 		return nil
 	}
 	objects, err := nftList(ctx, "ruleset")

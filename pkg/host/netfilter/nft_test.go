@@ -82,15 +82,8 @@ func TestNftOnAKernelWithoutIt(t *testing.T) {
 	} {
 		t.Run(answer, func(t *testing.T) {
 			hosttest.FakeProgram(t, "nft", "echo '"+answer+"' >&2; exit 1")
-			tables, supported, err := FindNftTables(t.Context())
-			if len(tables) > 0 || supported || (err == nil) != unsupported {
-				t.Errorf("tables %q, supported %t, %v", tables, supported, err)
-			}
 			if _, err := NftBaseChains(t.Context()); (err == nil) != unsupported {
 				t.Error("chains:", err)
-			}
-			if err := DeleteNftTable(t.Context(), "ip kube-proxy"); (err == nil) != unsupported {
-				t.Error("deletion:", err)
 			}
 		})
 	}
