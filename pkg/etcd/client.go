@@ -38,7 +38,7 @@ func (a Access) Client(ctx context.Context, endpoints ...string) (*clientv3.Clie
 		Endpoints:            endpoints,
 		TLS:                  trust,
 		Logger:               zap.NewNop(),
-		DialOptions:          []grpc.DialOption{eager(ctx)},
+		DialOptions:          []grpc.DialOption{eager(ctx), grpc.WithNoProxy()}, // gRPC would use HTTPS_PROXY
 		DialKeepAliveTime:    5 * time.Second,
 		DialKeepAliveTimeout: 3 * time.Second,
 		BackoffWaitBetween:   10 * time.Millisecond,

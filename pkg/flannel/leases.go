@@ -13,6 +13,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
+	"google.golang.org/grpc"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -43,10 +44,11 @@ func (e Etcd) client(ctx context.Context) (*clientv3.Client, error) {
 		return nil, err
 	}
 	return clientv3.New(clientv3.Config{
-		Context:   ctx,
-		Endpoints: e.Endpoints,
-		TLS:       trust,
-		Logger:    zap.NewNop(),
+		Context:     ctx,
+		Endpoints:   e.Endpoints,
+		TLS:         trust,
+		Logger:      zap.NewNop(),
+		DialOptions: []grpc.DialOption{grpc.WithNoProxy()}, // gRPC would use HTTPS_PROXY
 		// A host that lost power does not close its connections.
 		DialKeepAliveTime: aliveEvery, DialKeepAliveTimeout: aliveEvery,
 	})

@@ -1,6 +1,8 @@
 package kube
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"testing"
@@ -33,6 +35,16 @@ func TestConnections(t *testing.T) {
 		}
 		if config.Host != "https://192.0.2.1:6443" || config.UserAgent != "kube-bootstrap" || config.QPS >= 0 {
 			t.Errorf("%s: %s, user agent %q, %v requests a second", name, config.Host, config.UserAgent, config.QPS)
+		}
+		request := httptest.NewRequest(http.MethodGet, config.Host, nil)
+		if proxy, err := config.Proxy(request); proxy != nil || err != nil {
+			t.Errorf("%s: the proxy %v, %v", name, proxy, err)
+		}
+	}
+	for others, want := range map[string]string{"": "NO_PROXY=192.0.2.1", "example.com": "NO_PROXY=example.com,192.0.2.1"} {
+		got, err := NoProxy(path, func(name string) string { return map[string]string{"no_proxy": others}[name] })
+		if got != want || err != nil {
+			t.Errorf("kubectl: got %s, %v", got, err)
 		}
 	}
 }

@@ -82,9 +82,12 @@ func Token(address, token string, ca []byte) Connect {
 
 // asKubeBootstrap returns config with the name of kube-bootstrap for the audit log,
 // and without a limit of requests. The default of five requests a second would delay
-// the few dozen requests of one Apply.
+// the few dozen requests of one Apply. It uses no proxy but the `proxy-url` of a kubeconfig.
 func asKubeBootstrap(config *rest.Config) *rest.Config {
 	config.UserAgent, config.QPS = FieldManager, -1
+	if config.Proxy == nil {
+		config.Proxy = noProxy
+	}
 	return config
 }
 

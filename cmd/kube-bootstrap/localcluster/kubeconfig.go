@@ -91,11 +91,11 @@ command, so write "--" before flags of kubectl.`,
 	o := addNameFlags(con.Env, c)
 	c.Flags().SetInterspersed(false)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		k, err := tools.OpenKubectl(c.Context(), o.Options)
+		k, err := tools.OpenKubectl(c.Context(), o.Options, con.Env)
 		if err != nil {
 			return exit.Firm(err)
 		}
-		err = host.Become(k.Program, append([]string{"kubectl"}, args...), "KUBECONFIG="+k.Kubeconfig)
+		err = host.Become(k.Program, append([]string{"kubectl"}, args...), k.Env...)
 		if errors.Is(err, syscall.ENOEXEC) {
 			return exit.Firm(&step.Problem{
 				Name: "kubectl-arch", Text: "the kubectl of the cluster is a program for another architecture than this machine's",
@@ -108,11 +108,11 @@ command, so write "--" before flags of kubectl.`,
 		if _, err := clusterOptions(con.Env, c, o); err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
-		k, err := tools.OpenKubectl(c.Context(), o.Options)
+		k, err := tools.OpenKubectl(c.Context(), o.Options, con.Env)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
-		return command.CompleteWith(c.Context(), k.Program, []string{"KUBECONFIG=" + k.Kubeconfig}, append(args, last))
+		return command.CompleteWith(c.Context(), k.Program, k.Env, append(args, last))
 	}
 	return c
 }

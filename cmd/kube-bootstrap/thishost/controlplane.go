@@ -139,7 +139,12 @@ func hostKubectl(ctx context.Context, variable func(string) string) (path string
 			Remedy: "run `kube-bootstrap status`", Firm: true,
 		}
 	}
-	return path, []string{"KUBECONFIG=" + cmp.Or(kubeconfig, adminKubeconfig), "KUBECACHEDIR=" + cmp.Or(variable("KUBECACHEDIR"), kubectlCache)}, nil
+	env = []string{"KUBECONFIG=" + cmp.Or(kubeconfig, adminKubeconfig), "KUBECACHEDIR=" + cmp.Or(variable("KUBECACHEDIR"), kubectlCache)}
+	if kubeconfig == "" {
+		direct, err := kube.NoProxy(adminKubeconfig, variable)
+		return path, append(env, direct), err
+	}
+	return path, env, nil
 }
 
 // kubectlCache is removed by turndown, unlike kubectl's default, ~/.kube/cache.

@@ -14,14 +14,19 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/cache"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 )
 
-// Kubectl is a kubectl of the cluster's version, and the admin's kubeconfig for it.
-type Kubectl struct{ Program, Kubeconfig string }
+// Kubectl is a kubectl of the cluster's version, and the environment for it: the admin's
+// kubeconfig, and no proxy on the way to the cluster.
+type Kubectl struct {
+	Program string
+	Env     []string
+}
 
 // OpenKubectl copies kubectl from a control plane into the cache, once per image
 // of the kubelet, and writes the kubeconfig to a file that only this user reads.
-func OpenKubectl(ctx context.Context, options session.Options) (Kubectl, error) {
+func OpenKubectl(ctx context.Context, options session.Options, variable func(string) string) (Kubectl, error) {
 	return session.Get(ctx, options, session.Scope{}, func(s *session.Session, _ topology.State) (k Kubectl, err error) {
 		master, err := s.RunningMaster(ctx, "")
 		if err != nil {
@@ -36,7 +41,11 @@ func OpenKubectl(ctx context.Context, options session.Options) (Kubectl, error) 
 			return k, err
 		}
 		config, err := s.WritePrivate("admin.conf", data)
-		return Kubectl{filepath.Join(dir, "kubectl"), config}, err
+		if err != nil {
+			return k, err
+		}
+		direct, err := kube.NoProxy(config, variable)
+		return Kubectl{filepath.Join(dir, "kubectl"), []string{"KUBECONFIG=" + config, direct}}, err
 	})
 }
 
