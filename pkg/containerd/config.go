@@ -35,10 +35,10 @@ type wanted struct {
 // criNames are all names under which CRI can be disabled.
 var criNames = []string{"cri", "io.containerd.grpc.v1.cri", "io.containerd.cri.v1.images", "io.containerd.cri.v1.runtime"}
 
-// configFile is config.toml and the list of its changes.
+// configFile is config.toml, with the names of version 2 or later, and the list of its changes.
 type configFile struct {
-	root map[string]any
-	diff step.Diff
+	root    map[string]any
+	changes []string // "sandbox = registry.k8s.io/pause:3.10"
 }
 
 // currentConfig returns the content of config.toml, nil if it does not exist.
@@ -52,7 +52,13 @@ func currentConfig(files host.Files) ([]byte, error) {
 
 func parseConfig(data []byte) (*configFile, error) {
 	c := &configFile{root: map[string]any{}}
-	return c, toml.Unmarshal(data, &c.root)
+	if err := toml.Unmarshal(data, &c.root); err != nil {
+		return nil, configProblem(err.Error())
+	}
+	if err := c.toVersion2(); err != nil {
+		return nil, configProblem(err.Error())
+	}
+	return c, nil
 }
 
 func configProblem(text string) error {
@@ -60,31 +66,42 @@ func configProblem(text string) error {
 }
 
 // mergeConfig returns the config with the wanted values, and the changes. It
-// keeps all other values, and does not write defaults. The version of the
-// file stays, because a later containerd reads it too:
+// keeps all other values, and does not write defaults. A version of 2 or more
+// stays, because a later containerd reads it too:
 //
 //	version   sandbox image                                   everything else of CRI
-//	1         plugins.cri.sandbox_image                       plugins.cri
 //	2         plugins."io.containerd.grpc.v1.cri".sandbox_image  the same
-//	3         plugins."io.containerd.cri.v1.images".pinned_images.sandbox  plugins."io.containerd.cri.v1.runtime"
+//	3, 4      plugins."io.containerd.cri.v1.images".pinned_images.sandbox  plugins."io.containerd.cri.v1.runtime"
 func mergeConfig(data []byte, major uint, w wanted) ([]byte, step.Diff, error) {
 	c, err := parseConfig(data)
 	if err != nil {
-		return nil, nil, configProblem(err.Error())
+		return nil, nil, err
 	}
 	if len(c.root) == 0 {
 		c.root["version"] = int64(min(major, 2) + 1)
 	}
+	if err := c.merge(w); err != nil {
+		return nil, nil, err
+	}
+	out, err := toml.Marshal(c.root)
+	return append([]byte(configMark), out...), c.diff(), err
+}
+
+func (c *configFile) merge(w wanted) error {
 	c.enableCRI()
 	c.set(w.SandboxImage, c.sandboxImage()...)
 	c.setRuntime(w)
-	if w.Registry {
-		if err := c.setHosts(); err != nil {
-			return nil, nil, err
-		}
+	if !w.Registry {
+		return nil
 	}
-	out, err := toml.Marshal(c.root)
-	return append([]byte(configMark), out...), c.diff, err
+	return c.setHosts()
+}
+
+func (c *configFile) diff() (all step.Diff) {
+	for _, change := range c.changes {
+		all = append(all, "change "+configPath+": "+change)
+	}
+	return all
 }
 
 func (c *configFile) sandboxImage() []string {
@@ -98,12 +115,9 @@ func (c *configFile) registry(name string) []string { return c.cri("images", "re
 
 // cri returns a path in the settings of "images" or of the "runtime" of CRI.
 func (c *configFile) cri(part string, path ...string) []string {
-	plugin := "cri"
-	switch version := c.version(); {
-	case version >= 3:
+	plugin := "io.containerd.grpc.v1.cri"
+	if c.version() >= 3 {
 		plugin = "io.containerd.cri.v1." + part
-	case version == 2:
-		plugin = "io.containerd.grpc.v1.cri"
 	}
 	return append([]string{"plugins", plugin}, path...)
 }
@@ -118,7 +132,7 @@ func (c *configFile) version() int64 {
 func withoutOurs(data []byte, w wanted) ([]byte, error) {
 	c, err := parseConfig(data)
 	if err != nil {
-		return nil, configProblem(err.Error())
+		return nil, err
 	}
 	c.drop(w.SandboxImage, c.sandboxImage()...)
 	c.drop(true, c.cri("runtime", "restrict_oom_score_adj")...)
@@ -169,7 +183,7 @@ func (c *configFile) enableCRI() {
 	})
 	if len(left) != len(disabled) {
 		c.root["disabled_plugins"] = left
-		c.diff = append(c.diff, "change "+configPath+": CRI is not disabled")
+		c.changes = append(c.changes, "CRI is not disabled")
 	}
 }
 
@@ -178,11 +192,13 @@ func (c *configFile) setRuntime(w wanted) {
 	if w.RestrictOOM {
 		c.set(true, under("restrict_oom_score_adj")...)
 	}
-	if c.get(under("cni", "bin_dir")...) != nil {
-		c.set(cniBinDir, under("cni", "bin_dir")...)
-	}
-	if dirs, ok := c.get(under("cni", "bin_dirs")...).([]any); ok && !slices.Contains(dirs, any(cniBinDir)) {
+	dirs, _ := c.get(under("cni", "bin_dirs")...).([]any)
+	if len(dirs) > 0 && !slices.Contains(dirs, any(cniBinDir)) {
 		c.set(append([]any{cniBinDir}, dirs...), under("cni", "bin_dirs")...)
+	}
+	// `containerd config dump` of 2.1 and later prints an empty bin_dir beside bin_dirs.
+	if dir := c.get(under("cni", "bin_dir")...); dir != nil && (dir != "" || len(dirs) == 0) {
+		c.set(cniBinDir, under("cni", "bin_dir")...)
 	}
 	if c.get(under("cni", "conf_dir")...) != nil {
 		c.set(cniConfDir, under("cni", "conf_dir")...)
@@ -226,5 +242,5 @@ func (c *configFile) set(value any, path ...string) {
 		table = next
 	}
 	table[path[len(path)-1]] = value
-	c.diff = append(c.diff, fmt.Sprintf("change %s: %s = %v", configPath, strings.Join(path[2:], "."), value))
+	c.changes = append(c.changes, fmt.Sprintf("%s = %v", strings.Join(path[2:], "."), value))
 }

@@ -27,9 +27,28 @@ func TestMergeConfig(t *testing.T) {
 	}{
 		"docker-ce's default": {
 			before: `disabled_plugins = ["cri", "aufs"]`, major: 1, wanted: wanted{SandboxImage: pause},
-			after: `disabled_plugins = ["aufs"]
-[plugins.cri]
-sandbox_image = "` + pause + `"`, diff: 2,
+			after: `version = 2
+disabled_plugins = ["io.containerd.snapshotter.v1.aufs"]
+[plugins."io.containerd.grpc.v1.cri"]
+sandbox_image = "` + pause + `"`, diff: 3,
+		},
+		"version 1": {
+			before: `version = 1
+root = "/srv/containerd"
+required_plugins = ["tasks-service"]
+[plugins.cri.registry.mirrors."docker.io"]
+endpoint = ["https://mirror"]
+[plugins.scheduler]
+startup_delay = "1s"`, major: 2, wanted: wanted{SandboxImage: pause},
+			after: `version = 2
+root = "/srv/containerd"
+required_plugins = ["io.containerd.service.v1.tasks-service"]
+[plugins."io.containerd.grpc.v1.cri"]
+sandbox_image = "` + pause + `"
+[plugins."io.containerd.grpc.v1.cri".registry.mirrors."docker.io"]
+endpoint = ["https://mirror"]
+[plugins."io.containerd.gc.v1.scheduler"]
+startup_delay = "1s"`, diff: 2,
 		},
 		"none, containerd 1": {
 			major: 1, wanted: wanted{SandboxImage: pause, SystemdCgroup: true, RestrictOOM: true},
@@ -111,10 +130,12 @@ func parse(t *testing.T, data []byte) map[string]any {
 	return m
 }
 
-func TestConfigThatIsNotTOML(t *testing.T) {
-	_, _, err := mergeConfig([]byte("version = = 2"), 2, wanted{})
-	if problems := step.Problems(err); len(problems) != 1 || problems[0].Name != "containerd-config" {
-		t.Errorf("got %v", err)
+func TestConfigThatCannotBeRead(t *testing.T) {
+	for _, bad := range []string{"version = = 2", "version = 1\n[plugins.mine]\na = 1", `disabled_plugins = ["mine"]`} {
+		_, _, err := mergeConfig([]byte(bad), 2, wanted{})
+		if problems := step.Problems(err); len(problems) != 1 || problems[0].Name != "containerd-config" {
+			t.Errorf("%q: got %v", bad, err)
+		}
 	}
 }
 
@@ -177,8 +198,6 @@ func TestCNIProblems(t *testing.T) {
 // TestPathsOfCRI: each version of the file has the settings of CRI elsewhere.
 func TestPathsOfCRI(t *testing.T) {
 	for version, want := range map[int64]string{
-		0: "plugins cri sandbox_image, plugins cri registry mirrors",
-		1: "plugins cri sandbox_image, plugins cri registry mirrors",
 		2: "plugins io.containerd.grpc.v1.cri sandbox_image, plugins io.containerd.grpc.v1.cri registry mirrors",
 		3: "plugins io.containerd.cri.v1.images pinned_images sandbox, plugins io.containerd.cri.v1.images registry mirrors",
 	} {

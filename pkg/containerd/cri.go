@@ -50,6 +50,9 @@ func (c CRI) Enable() step.Step {
 		Name: "turn on containerd's CRI",
 		Check: func(ctx context.Context) (step.Diff, error) {
 			_, diff, err := c.config(ctx)
+			if err == nil && len(diff) == 0 {
+				err = c.checkImported(ctx)
+			}
 			if err != nil {
 				return nil, err
 			}
@@ -98,7 +101,10 @@ func (c CRI) configure(ctx context.Context) error {
 		}
 		return c.Pods.Files.UserFile(configPath).Replace(data, 0o644)
 	}
-	return c.restartWith(ctx, data, write, c.Pods.Socket.criServes)
+	if err := c.ineffective(ctx, data); err != nil {
+		return err
+	}
+	return c.restartWith(ctx, write, c.Pods.Socket.criServes)
 }
 
 func (c CRI) disable(ctx context.Context) error {
@@ -114,7 +120,7 @@ func (c CRI) disable(ctx context.Context) error {
 	if err := c.putBackConfig(ctx); err != nil {
 		return err
 	}
-	if err := removePath(c.Pods.Files, criRoot, b); err != nil {
+	if err := c.removePaths(ctx, b); err != nil {
 		return err
 	}
 	if c.KeepImages {
@@ -123,11 +129,17 @@ func (c CRI) disable(ctx context.Context) error {
 	return c.Pods.Files.Remove(beforeRecord.Path)
 }
 
-// restartWith restarts containerd with data, which write writes. The caller removes pendingFile.
-func (c CRI) restartWith(ctx context.Context, data []byte, write func() error, serves func(context.Context) error) error {
-	if err := validate(ctx, data); err != nil {
-		return err
+// removePaths removes what only a containerd with CRI uses.
+func (c CRI) removePaths(ctx context.Context, b before) error {
+	paths := criPaths
+	if c.Pods.Socket.criServes(ctx) == nil { // CRI was enabled before
+		paths = []string{criRoot}
 	}
+	return removePaths(c.Pods.Files, paths, FindDirs(c.Pods.Files), b)
+}
+
+// restartWith restarts containerd with the config that write writes. The caller removes pendingFile.
+func (c CRI) restartWith(ctx context.Context, write func() error, serves func(context.Context) error) error {
 	if err := c.Pods.Files.Write(pendingFile, nil, 0o600); err != nil {
 		return err
 	}
@@ -261,23 +273,21 @@ func (c CRI) putBackConfig(ctx context.Context) error {
 		return nil
 	}
 	write := func() error { return c.Pods.Files.UserFile(configPath).PutBack(ctx) }
-	if err := c.restartWith(ctx, original, write, c.Pods.Socket.serves); err != nil {
+	if err := validate(ctx, original); err != nil {
+		return err
+	}
+	if err := c.restartWith(ctx, write, c.Pods.Socket.serves); err != nil {
 		return err
 	}
 	return c.Pods.Files.Remove(pendingFile)
 }
 
-// validate makes containerd read a config before it is restarted with it; no data is no config.
+// validate makes containerd read the owner's config before it is restarted with it; no data is
+// no config.
 func validate(ctx context.Context, data []byte) error {
-	if len(data) == 0 || !host.HasProgram("containerd") {
+	if len(data) == 0 || MissingProblem() != nil {
 		return nil
 	}
-	err := host.WithTempFile("containerd-*.toml", data, func(path string) error {
-		_, err := host.Run(ctx, "containerd", "--config", path, "config", "dump")
-		return err
-	})
-	if err != nil {
-		return configProblem("containerd would not start with it: " + err.Error())
-	}
-	return nil
+	_, err := usedConfig(ctx, data)
+	return err
 }

@@ -20,6 +20,9 @@ import (
 // Socket is the path of the socket of the containerd that its methods ask.
 type Socket string
 
+// DefaultSocket is the socket of a containerd whose config does not set another.
+const DefaultSocket Socket = "/run/containerd/containerd.sock"
+
 // notRunning is the error that no process listens on containerd's socket.
 type notRunning struct{ error }
 

@@ -135,7 +135,7 @@ type before struct {
 	Namespace bool     `json:"namespace"` // containerd's k8s.io
 	Images    []string `json:"images"`    // in it
 	HostPorts bool     `json:"hostPorts"` // portmap's chains
-	Paths     []string `json:"paths"`     // the elements of podPaths that existed
+	Paths     []string `json:"paths"`     // the elements of podPaths and criPaths that existed
 }
 
 // beforeRecord is written before the first image is loaded.
@@ -146,7 +146,7 @@ func (b before) valid() error {
 		return errors.New("it has no list of images or paths")
 	}
 	for _, path := range b.Paths {
-		if !slices.Contains(podPaths, path) {
+		if !slices.Contains(podPaths, path) && !slices.Contains(criPaths, path) {
 			return fmt.Errorf("%q is not a path of pods", path)
 		}
 	}
@@ -181,7 +181,7 @@ func (p Pods) look(ctx context.Context) (before, error) {
 		networks, err = p.Files.Entries(networksDir)
 		b.HostPorts = slices.ContainsFunc(networks, func(name string) bool { return name != networkName })
 	} else {
-		b.Paths = slices.DeleteFunc(slices.Clone(podPaths), func(path string) bool { return !p.Files.Exists(path) })
+		b.Paths = p.existing()
 		b.HostPorts, err = netfilter.HasChain("nat", hostPortChain)
 	}
 	b.Namespace = is && !made
@@ -192,6 +192,13 @@ func (p Pods) look(ctx context.Context) (before, error) {
 	ours := func(name string) bool { return late && slices.Contains(p.Images, name) }
 	b.Images = append(b.Images, slices.DeleteFunc(names, ours)...)
 	return b, err
+}
+
+// existing lists the elements of podPaths and criPaths that exist.
+func (p Pods) existing() []string {
+	dirs := FindDirs(p.Files)
+	missing := func(path string) bool { return !p.Files.Exists(dirs.at(path)) }
+	return slices.DeleteFunc(slices.Concat(podPaths, criPaths), missing)
 }
 
 // own reports whether kube-bootstrap created the pods of this host, which Undo then removes.

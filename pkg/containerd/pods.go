@@ -25,12 +25,13 @@ const (
 	// podsFile exists if the pods of this host belong to kube-bootstrap.
 	podsFile = host.StateDir + "/containerd-pods"
 	// criRoot is created by CRI when it is enabled.
-	criRoot = "/var/lib/containerd/io.containerd.grpc.v1.cri"
+	criRoot = defaultRoot + "/io.containerd.grpc.v1.cri"
 	// networksDir contains a directory per CNI network.
 	networksDir = "/var/lib/cni/networks"
 )
 
-// podPaths are what containerd and the CNI plugins create for pods and leave behind.
+// podPaths are what containerd and the CNI plugins create for pods and leave behind, as they are
+// with the default directories of containerd.
 var podPaths = []string{
 	"/var/lib/cni", networksDir, "/var/lib/cni/results", networksDir + "/" + networkName,
 	"/var/log/pods", "/var/log/containers", "/run/netns",
@@ -42,10 +43,15 @@ var podPaths = []string{
 	"/var/lib/containerd/io.containerd.sandbox.controller.v1.shim/" + namespace,
 }
 
-// shared are the podPaths that plain containers use too: they are removed only if empty.
+// criPaths are what containerd creates when CRI is enabled, and leaves behind. Without cniConfDir,
+// a containerd with CRI exits.
+var criPaths = []string{criRoot, "/etc/cni", cniConfDir, "/run/nri", "/run/nri/nri.sock"}
+
+// shared are the paths that other programs use too: they are removed only if empty.
 var shared = map[string]bool{
 	"/var/lib/cni": true, networksDir: true, "/var/lib/cni/results": true, "/run/netns": true,
 	criRoot: true, "/run/containerd/s": true, "/run/containerd/fifo": true, "/run/containerd/runc": true,
+	"/etc/cni": true, cniConfDir: true, "/run/nri": true,
 }
 
 // Pods are the pods of this host, in containerd's namespace k8s.io.
@@ -97,7 +103,7 @@ func (p Pods) remove(ctx context.Context) error {
 	}
 	err = errors.Join(
 		removeNetns(p.Files), host.RemoveDeadSockets(p.Files, host.ShimSockets),
-		removeState(p.Files, b), removeHostPorts(ctx, b),
+		removeState(p.Files, FindDirs(p.Files), b), removeHostPorts(ctx, b),
 		// A container that was about to start when its shim ended may still run, in
 		// a cgroup of the driver cgroupfs or in a slice of systemd.
 		process.EndCgroup(ctx, "kubepods"), initsystem.EndSlice(ctx, "kubepods"),
@@ -133,18 +139,21 @@ func removeNetns(files host.Files) error {
 }
 
 // removeState removes what pods left on disk.
-func removeState(files host.Files, b before) error {
+func removeState(files host.Files, dirs Dirs, b before) error {
 	notes := append(files.Match("/var/lib/cni/results/"+networkName+"-*"), files.Match("/var/lib/cni/results/cni-loopback-*")...)
-	errs := []error{files.Drop(notes...)}
-	for _, path := range slices.Backward(podPaths) {
-		errs = append(errs, removePath(files, path, b))
+	return errors.Join(files.Drop(notes...), removePaths(files, podPaths, dirs, b))
+}
+
+func removePaths(files host.Files, paths []string, dirs Dirs, b before) error {
+	var errs []error
+	for _, path := range slices.Backward(paths) {
+		errs = append(errs, removePath(files, dirs.at(path), shared[path], slices.Contains(b.Paths, path)))
 	}
 	return errors.Join(errs...)
 }
 
-func removePath(files host.Files, path string, b before) error {
-	existed := slices.Contains(b.Paths, path)
-	if shared[path] {
+func removePath(files host.Files, path string, shared, existed bool) error {
+	if shared {
 		if existed || files.ExistsMatch(path+"/*") || !files.Exists(path) {
 			return nil
 		}

@@ -1,7 +1,6 @@
 package containerd
 
 import (
-	"fmt"
 	"path"
 	"path/filepath"
 	"strings"
@@ -129,7 +128,7 @@ func registryDir(files host.Files) (string, error) {
 	}
 	c, err := parseConfig(data)
 	if err != nil {
-		return "", fmt.Errorf("%s: %w", configPath, err)
+		return "", err
 	}
 	dirs, _ := c.get(c.registry("config_path")...).(string)
 	if all := filepath.SplitList(dirs); len(all) > 0 {

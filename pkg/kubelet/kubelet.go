@@ -40,6 +40,7 @@ type Kubelet struct {
 	Config        Configuration
 	Docker        func() *docker.Engine // the main one
 	Image         string                // of hyperkube
+	Store         string                // the directory of containerd, whose images the kubelet measures
 	NodeIP        string
 	RestartPolicy string // "unless-stopped"
 	ExtraArgs     config.Arguments
@@ -56,6 +57,14 @@ var directories = []string{
 	"/var/lib/containerd", "/var/lib/cni", "/etc/cni", "/opt/cni", VolumesDir,
 }
 
+// mounted returns directories, and Store if it is another one.
+func (k Kubelet) mounted() []string {
+	if k.Store == "" || slices.Contains(directories, k.Store) {
+		return directories
+	}
+	return append(slices.Clone(directories), k.Store)
+}
+
 func (k Kubelet) service() Container {
 	return Container{docker.Service{Docker: k.Docker, Name: container, Container: k.container}}
 }
@@ -68,7 +77,7 @@ func (k Kubelet) container() (docker.Container, error) {
 	return docker.Container{
 		Name: container, Image: k.Image, Command: k.command(),
 		Env:    []string{"KUBE_BOOTSTRAP_READS=" + reads, image.StartEnv},
-		Mounts: mounts(k.Files), Privileged: true, HostPID: true, Restart: k.RestartPolicy,
+		Mounts: mounts(k.Files, k.mounted()), Privileged: true, HostPID: true, Restart: k.RestartPolicy,
 	}, nil
 }
 
@@ -86,12 +95,12 @@ func (k Kubelet) command() []string {
 	return k.ExtraArgs.Over(command)
 }
 
-func mounts(files host.Files) []docker.Mount {
+func mounts(files host.Files, dirs []string) []docker.Mount {
 	mounts := []docker.Mount{
 		{Source: "/run", Target: "/run"}, {Source: "/sys", Target: "/sys"}, {Source: "/dev", Target: "/dev"},
 		{Source: "/etc", Target: hostEtc, ReadOnly: true},
 	}
-	for _, dir := range directories {
+	for _, dir := range dirs {
 		mounts = append(mounts, docker.Mount{Source: dir, Target: dir, Shared: dir == Dir})
 	}
 	for _, path := range []string{"/lib/modules", "/etc/machine-id", "/etc/os-release"} {

@@ -231,3 +231,13 @@ func TestConfig(t *testing.T) {
 		hosttest.Golden(t, name, data)
 	}
 }
+
+// TestTheStoreOfContainerd: the kubelet measures the images in another directory too.
+func TestTheStoreOfContainerd(t *testing.T) {
+	for store, want := range map[string]int{"": 0, "/var/lib/containerd": 0, "/srv/containerd": 1} {
+		added := len(Kubelet{Store: store}.mounted()) - len(directories)
+		if added != want {
+			t.Errorf("%q: %d more directories", store, added)
+		}
+	}
+}
