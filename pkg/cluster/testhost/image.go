@@ -58,6 +58,10 @@ var variants = map[string]variant{
 		Packages: common + "," + systemdInit, Newer: "docker.io docker-cli containerd runc",
 		Files: systemdFiles, StopSignal: "SIGRTMIN+3",
 	},
+	"docker-ce": {
+		Packages: common + "," + systemdInit, Newer: "docker.io docker-cli containerd runc",
+		Files: dockerCEFiles, StopSignal: "SIGRTMIN+3",
+	},
 	"docker-26.1": {Packages: common + "," + systemdInit, Files: systemdFiles, StopSignal: "SIGRTMIN+3"},
 	"sysv": {
 		Packages: common + ",sysvinit-core,initscripts,sysv-rc", Files: sysvFiles, StopSignal: "SIGINT",
@@ -120,11 +124,18 @@ var (
 	fstab string
 	//go:embed rootfs/containerd.toml
 	containerdConfig string
+	//go:embed rootfs/docker-ce.service
+	dockerCEUnit string
+	//go:embed rootfs/docker-ce-containerd.service
+	dockerCEContainerdUnit string
+	//go:embed rootfs/docker-ce-containerd.toml
+	dockerCEContainerdConfig string
 )
 
 const (
 	entryPath      = "/usr/local/sbin/host-entry"
 	containerdPath = "/etc/containerd/config.toml"
+	dockerDefaults = "/etc/default/docker"
 )
 
 var systemdFiles = append([]file{
@@ -137,8 +148,19 @@ var systemdFiles = append([]file{
 	{Path: "/etc/systemd/journald.conf.d/small.conf", Content: journaldConf, Mode: 0o644},
 	// The network of the hosts is IPv4, and Docker takes as long over the rules
 	// for IPv6 as for all else that it does at its start.
-	{Path: "/etc/default/docker", Content: "DOCKER_OPTS=--ip6tables=false\n", Mode: 0o644},
+	{Path: dockerDefaults, Content: "DOCKER_OPTS=--ip6tables=false\n", Mode: 0o644},
 }, masked()...)
+
+// dockerCEFiles are the files of a host with the packages of Docker's own repository: docker-ce
+// and containerd.io have other units and another config than the packages of Debian.
+var dockerCEFiles = append(slices.DeleteFunc(slices.Clone(systemdFiles), func(f file) bool {
+	return f.Path == containerdPath || f.Path == dockerDefaults
+}),
+	file{Path: "/usr/lib/systemd/system/docker.service", Content: dockerCEUnit, Mode: 0o644},
+	file{Path: "/usr/lib/systemd/system/containerd.service", Content: dockerCEContainerdUnit, Mode: 0o644},
+	file{Path: "/usr/bin/dockerd", Link: "/usr/sbin/dockerd"},
+	file{Path: containerdPath, Content: dockerCEContainerdConfig, Mode: 0o644},
+)
 
 // idle units have nothing to do in a container and delay Docker, or would fetch packages.
 var idle = []string{

@@ -1,0 +1,79 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"strings"
+	"testing"
+)
+
+// hostile runs the program in the environment of an administrator who uses a proxy for downloads
+// and a strict umask, logged in by a plain `su`, and has variables for other engines, clusters and
+// languages.
+const hostile = `mv /usr/local/bin/kube-bootstrap /usr/local/lib/kube-bootstrap && cat >/usr/local/bin/kube-bootstrap <<'EOF'
+#!/bin/sh
+umask 077
+exec env -i PATH=/usr/local/bin:/usr/bin:/bin HTTPS_PROXY=http://127.0.0.2:3128 HTTP_PROXY=http://127.0.0.2:3128 https_proxy=http://127.0.0.2:3128 \
+	LANG=de_DE.UTF-8 LC_ALL=de_DE.UTF-8 DOCKER_HOST=tcp://127.0.0.2:1 DOCKER_CONTEXT=nowhere DOCKER_CONFIG=/nowhere DOCKER_API_VERSION=1.24 \
+	CONTAINERD_ADDRESS=/nowhere CONTAINERD_NAMESPACE=other NO_COLOR=1 TMPDIR=/tmp \
+	/usr/local/lib/kube-bootstrap "$@"
+EOF
+chmod 755 /usr/local/bin/kube-bootstrap`
+
+// TestDockerCE is for hosts with the packages of Docker's own repository: their config.toml has
+// no version and disables CRI.
+func TestDockerCE(t *testing.T) {
+	made := hosts(t, "docker-ce", "10.136.1.0/24", "e2e-ce", "e2e-cf")
+	master, worker := made[0], made[1]
+	var before []string
+	for _, m := range made {
+		owned(t, m)
+		m.sh(t, hostile)
+		before = append(before, m.world(t))
+	}
+	t.Run("an imported file wins", func(t *testing.T) { importedConfig(t, master) })
+	t.Run("a worker without settings", func(t *testing.T) {
+		code, says := worker.ask(t, "", "preflight worker --bundle $B", bundle)
+		if code != "3" || strings.Count(says, "PROBLEM") != 1 || !strings.Contains(says, "masterIP: Required value") || !strings.Contains(says, "token: Required value") {
+			t.Errorf("exit code %s:\n%s", code, says)
+		}
+	})
+	up(t, master, worker, "")
+	again(t, made...)
+	packets(t, master, made...)
+	for _, m := range made {
+		m.sh(t, "kube-bootstrap status")
+		modes(t, m)
+	}
+	master.sh(t, "kube-bootstrap kubectl get nodes")
+	down(t, worker, master)
+	for i, m := range made {
+		m.sameWorld(t, "master or worker, then turndown,", before[i])
+	}
+}
+
+// importedConfig expects one problem, before anything is changed, if another file takes back what
+// kube-bootstrap would write.
+func importedConfig(t *testing.T, m machine) {
+	m.sh(t, `cp /etc/containerd/config.toml /tmp/config.toml && mkdir -p /etc/containerd/other.d
+printf 'version = 3\n[plugins."io.containerd.cri.v1.images".pinned_images]\nsandbox = "example.com/pause:1"\n' >/etc/containerd/other.d/gpu.toml
+printf 'version = 3\nimports = ["other.d/*.toml"]\n' >/etc/containerd/config.toml`)
+	defer m.sh(t, "mv /tmp/config.toml /etc/containerd/config.toml && rm -r /etc/containerd/other.d")
+	code, says := m.ask(t, "", asMaster, bundle)
+	if names := problemNames(says); code != "3" || len(names) != 1 || names[0] != "containerd-config" || !strings.Contains(says, "sandbox = registry.k8s.io/pause") {
+		t.Errorf("exit code %s:\n%s", code, says)
+	}
+}
+
+// modes expects that what kube-bootstrap makes does not follow the umask of its user.
+func modes(t *testing.T, m machine) {
+	t.Helper()
+	got := m.sh(t, "stat -c '%a %n' /etc/kubernetes /opt/cni /opt/cni/bin /opt/cni/bin/bridge /etc/cni/net.d /var/log/pods /var/lib/kube-bootstrap")
+	want := "755 /etc/kubernetes\n755 /opt/cni\n755 /opt/cni/bin\n755 /opt/cni/bin/bridge\n755 /etc/cni/net.d\n755 /var/log/pods\n700 /var/lib/kube-bootstrap"
+	if got != want {
+		t.Errorf("%s has the modes\n%s\nwant\n%s", m.name, got, want)
+	}
+	if open := m.sh(t, "find /etc/kubernetes /var/lib/kube-bootstrap -name '*.key' -perm /077"); open != "" {
+		t.Errorf("%s: others can read %s", m.name, open)
+	}
+}
