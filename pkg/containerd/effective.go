@@ -3,6 +3,7 @@ package containerd
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -96,8 +97,11 @@ func usedConfig(ctx context.Context, data []byte) (*configFile, error) {
 		text, err = host.Run(ctx, "containerd", "--config", path, "config", command)
 		return err
 	})
-	if err != nil {
+	if _, refused := errors.AsType[*host.CommandError](err); refused {
 		return nil, configProblem("containerd would not start with it: " + err.Error())
+	}
+	if err != nil {
+		return nil, fmt.Errorf("check %s: %w", configPath, err)
 	}
 	return parseConfig([]byte(text))
 }
