@@ -128,6 +128,17 @@ func domainName(s string) string {
 	return ""
 }
 
+// longestName is the limit of a label in Kubernetes, and a node has its name as a label.
+const longestName = validation.LabelValueMaxLength
+
+// HostName returns what the name of a host must be, or "" if it is.
+func HostName(s string) string {
+	if len(s) > longestName {
+		return fmt.Sprintf("must have at most %d characters", longestName)
+	}
+	return domainName(s)
+}
+
 func certificateNames(s string) string {
 	for name := range strings.SplitSeq(s, ",") {
 		_, err := netip.ParseAddr(name)

@@ -70,7 +70,10 @@ func TestUDPOnlyOnAMD64(t *testing.T) {
 }
 
 func TestWorkerNeeds(t *testing.T) {
-	errs := append(Default().Validate(RoleWorker), Default().ValidateJoin(RoleWorker)...)
+	if errs := Default().Validate(RoleWorker); len(errs) != 1 || errs[0].Field != "masterIP" {
+		t.Error(errs)
+	}
+	errs := Default().ValidateJoin(RoleWorker)
 	var fields []string
 	for _, e := range errs {
 		fields = append(fields, e.Field)

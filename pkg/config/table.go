@@ -57,7 +57,7 @@ var clusterSettings = []Setting{{
 	Help: "interface that leads to the other hosts (empty: the default route's)", check: interfaceName,
 }, {
 	Field: "hostName", Flag: "host-name", Group: GroupHost, Verbs: both, Change: Never,
-	Help: "name of this node (empty: the host's name)", check: domainName,
+	Help: "name of this node (empty: the host's name)", check: HostName,
 }, {
 	Field: "timeoutForServices", Flag: "timeout-for-services", Group: GroupCluster, Env: "TIMEOUT_FOR_SERVICES", Default: "5m", Verbs: hosts, Change: Freely,
 	Help: "how long to wait for each service to answer; a plain number is seconds",

@@ -18,21 +18,26 @@ func (c Config) Validate(role string) field.ErrorList {
 	if len(errs) == 0 {
 		errs = c.together()
 	}
+	return append(errs, c.validateMaster(role)...)
+}
+
+func (c Config) validateMaster(role string) field.ErrorList {
 	switch {
 	case c.MasterIP != "":
 	case role == RoleWorker:
-		errs = append(errs, required("masterIP", "a worker must know the control-plane host it joins; set MASTER_IP, --master-ip or masterIP in the file"))
+		return field.ErrorList{required("masterIP", "a worker must know the control-plane host it joins; set MASTER_IP, --master-ip or masterIP in the file")}
 	case role == RoleMaster && c.Join:
-		errs = append(errs, required("masterIP", "with --join, a control plane must know another one; set MASTER_IP, --master-ip or masterIP in the file"))
+		return field.ErrorList{required("masterIP", "with --join, a control plane must know another one; set MASTER_IP, --master-ip or masterIP in the file")}
 	}
-	return errs
+	return nil
 }
 
 func required(name, because string) *field.Error { return field.Required(field.NewPath(name), because) }
 
 // ValidateJoin asks for what a host needs once, when it joins in a role. A host
 // that has joined already has credentials of its own.
-func (c Config) ValidateJoin(role string) (errs field.ErrorList) {
+func (c Config) ValidateJoin(role string) field.ErrorList {
+	errs := c.validateMaster(role)
 	if role == RoleMaster && c.CertificateKey == "" {
 		errs = append(errs, required("certificateKey", "`kube-bootstrap token create --control-plane` on a control-plane host prints one; "+
 			"pass it with KUBE_BOOTSTRAP_CERTIFICATE_KEY or --certificate-key"))

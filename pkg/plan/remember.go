@@ -71,7 +71,11 @@ func firstFiles(h *local.Host, role string) ([]host.File, error) {
 }
 
 func settingsFiles(h *local.Host, role string) ([]host.File, error) {
-	settings, settingsErr := file.Marshal(h.Config)
+	cfg := h.Config
+	if role == local.Loaded {
+		cfg = local.Portable(h)
+	}
+	settings, settingsErr := file.Marshal(cfg)
 	versions, err := json.Marshal(h.VersionsOf(role))
 	if err := cmp.Or(settingsErr, err); err != nil {
 		return nil, err
@@ -91,6 +95,12 @@ func forget(h *local.Host, role string) error {
 	}
 	if !h.Config.KeepImages {
 		return h.Files.RemoveAll(host.StateDir)
+	}
+	if h.Saved.Lost == nil && role != local.Loaded {
+		settings, err := file.Marshal(local.WithoutPlace(h.Config)) // the host may become another one
+		if err = errors.Join(err, h.Files.Put([]host.File{{Path: config.SavedPath, Data: settings}})); err != nil {
+			return err
+		}
 	}
 	if err := h.Files.Write(local.KeptFile, []byte(role+"\n"), 0o600); err != nil {
 		return err

@@ -19,6 +19,7 @@ type bad struct {
 	follows string // the problem that is seen when the first is ignored
 	says    string // part of what is told
 	code    string
+	firm    bool // cannot be ignored
 }
 
 const (
@@ -96,6 +97,14 @@ var badInputs = []bad{
 		name: "no containerd", make: "mv /usr/bin/containerd /usr/bin/containerd.away", undo: "mv /usr/bin/containerd.away /usr/bin/containerd",
 		run: asMaster, problem: "containerd-missing", says: "containerd is not installed on this host", code: "3",
 	},
+	{
+		name: "no iptables", make: "mv /usr/sbin/iptables /usr/sbin/iptables.away", undo: "mv /usr/sbin/iptables.away /usr/sbin/iptables",
+		run: asMaster, problem: "program-missing", says: "this host has no program iptables", code: "3",
+	},
+	{
+		name: "name of the host", make: "echo web_01 >/proc/sys/kernel/hostname", undo: "cat /etc/hostname >/proc/sys/kernel/hostname",
+		run: asMaster, problem: "host-name", says: "the name of this host, web_01, must be lower-case letters", code: "3", firm: true,
+	},
 	{name: "no such bundle", run: "master --bundle /nowhere.tar.zst", problem: "bundle", says: "/nowhere.tar.zst", code: "3"},
 	{
 		name: "static pods of another cluster", make: "mkdir -p /etc/kubernetes/manifests; touch /etc/kubernetes/manifests/x.yaml", undo: "rm -r /etc/kubernetes",
@@ -138,7 +147,7 @@ func (b bad) tryOn(t *testing.T, m machine, bundle string) {
 	if names := problemNames(says); len(names) != 1 || names[0] != b.problem {
 		t.Errorf("problems %q, want %q:\n%s", names, b.problem, says)
 	}
-	if b.problem == "root" {
+	if b.problem == "root" || b.firm {
 		return // there is no going on without
 	}
 	ignored := b.problem

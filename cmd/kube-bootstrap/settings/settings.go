@@ -56,6 +56,9 @@ func Load(env func(string) string, flags *pflag.FlagSet, verb config.Verb, role 
 	if verb&config.ClusterUp != 0 {
 		err = errors.Join(err, previous.Unread(env, previous.ClusterVariables()))
 	}
+	if verb&config.Preflight != 0 {
+		role = "" // the checks report the missing settings beside the problems of the host
+	}
 	err = errors.Join(err, origins.Tell(preflight.CheckIgnored(cfg.IgnorePreflight)), origins.Tell(possible(cfg, origins, verb).Validate(role)))
 	return cfg, origins, exit.Usage(err)
 }

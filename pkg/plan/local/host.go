@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"net/netip"
 	"sync"
 	"time"
@@ -17,11 +16,11 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bootstrapdocker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/containerd"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/flannel"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/initsystem"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/links"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/registry"
@@ -53,6 +52,7 @@ type Host struct {
 	Downloads    *Downloads
 	Join         *join.Joining
 	DetectErr    error
+	detected     []string // the settings that were not set, see detect
 }
 
 // Open returns the host with its settings in force. It detects host name,
@@ -85,12 +85,9 @@ func OpenWith(cfg config.Config, given config.Origins) (*Host, error) {
 		h.Saved.Config = cfg
 	}
 	h.Config, h.Refused = h.Saved.Keep(cfg, given)
-	if h.Config.HostName == "" {
-		if h.Config.HostName, err = host.HostName(); err != nil {
-			return nil, err
-		}
+	if err := detect(h); err != nil {
+		return nil, err
 	}
-	h.detectAddress()
 	h.keepJoined()
 	h.Join = joining(h)
 	if err := h.findRegistry(); err != nil {
@@ -119,38 +116,12 @@ func Prefix(cidr string) netip.Prefix {
 
 // CRISocket returns the path of the socket of the container runtime.
 func (h *Host) CRISocket() string {
-	return cmp.Or(h.Config.CRISocket, "/run/containerd/containerd.sock")
+	return cmp.Or(h.Config.CRISocket, string(containerd.DefaultSocket))
 }
 
 // OwnNetwork reports whether pods are attached to docker0. Otherwise docker0
 // does not change, and another CNI plugin provides the pod network.
 func (h *Host) OwnNetwork() bool { return h.Config.CNIPlugin == config.CNIBridge }
-
-// detectAddress acts if the address is not set, or the user sets another interface.
-func (h *Host) detectAddress() {
-	moved := h.Given["netInterface"].Source > config.FromHost && h.Given["ipAddress"].Source <= config.FromHost && !h.KeepsAddress()
-	if h.Config.IPAddress != "" && !moved {
-		return
-	}
-	link, ok, err := link(h)
-	switch {
-	case err != nil:
-		h.DetectErr = err
-	case !ok || len(link.Addrs) == 0:
-		h.DetectErr = fmt.Errorf("interface %s has no IPv4 address", cmp.Or(link.Name, h.Config.NetInterface))
-	default:
-		h.Config.NetInterface = link.Name
-		h.Config.IPAddress = link.Addrs[0].Addr().String()
-	}
-}
-
-func link(h *Host) (links.Link, bool, error) {
-	if h.Config.NetInterface != "" {
-		return links.Find(h.Config.NetInterface)
-	}
-	link, err := links.Default()
-	return link, err == nil, err
-}
 
 // KeepsAddress reports whether the address of this host cannot change. This
 // is so on a control plane, because etcd, its certificates and the other

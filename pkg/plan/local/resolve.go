@@ -36,7 +36,7 @@ func (h *Host) Resolve(ctx context.Context, role string) *Host {
 	resolved := *h
 	resolved.Answers = nil
 	if role == Worker || h.Config.Join {
-		resolved.ask("master", "reach the master", func() error { return resolved.askMaster(ctx) })
+		askToJoin(ctx, &resolved, role)
 	}
 	resolved.ask("registry", "reach the registry", func() error { return resolved.askRegistry(ctx) })
 	return &resolved
@@ -48,6 +48,18 @@ func (h *Host) ask(name, title string, question func() error) {
 		return
 	}
 	h.Answers = append(h.Answers, Answer{name, title, question()})
+}
+
+// askToJoin asks the master, if the settings name one and what it requires.
+func askToJoin(ctx context.Context, h *Host, role string) {
+	if missing := h.Config.ValidateJoin(role).ToAggregate(); h.Saved.Role != role && missing != nil {
+		h.Answers = append(h.Answers, Answer{"join-settings", "look for the settings of the cluster to join", &step.Problem{
+			Name: "join-settings", Firm: true, Text: "this host cannot join a cluster without these settings: " + missing.Error(),
+			Remedy: "run the command that `kube-bootstrap token create` on a control plane prints",
+		}})
+		return
+	}
+	h.ask("master", "reach the master", func() error { return h.askMaster(ctx) })
 }
 
 // askMaster adopts the shared settings of the cluster.

@@ -41,6 +41,7 @@ func Kubelet(h *local.Host, role string) kubelet.Kubelet {
 	return kubelet.Kubelet{
 		Identity: kubeletIdentity(h, role), Docker: local.MainDocker, Image: h.Program("kubelet"),
 		NodeIP: h.Config.IPAddress, RestartPolicy: h.Config.RestartPolicy, ExtraArgs: h.Config.ExtraArgs("kubelet"),
+		Store: containerd.FindDirs(h.Files).Root,
 		Config: kubelet.Configuration{
 			ClusterDNS: h.Config.DNSServerIP, DNSDomain: h.Config.DNSDomain,
 			CgroupDriver: containerd.CgroupDriver(), CRISocket: h.CRISocket(), Schedulable: h.Config.NoDedicated,

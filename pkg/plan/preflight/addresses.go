@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/addresses"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
@@ -20,6 +21,25 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
+
+func placeProblem(ctx context.Context, h request) error {
+	return errors.Join(hostNameProblem(h), addressProblem(ctx, h))
+}
+
+// hostNameProblem checks a detected name like one that is given, which the validation of the
+// settings refuses. localhost is the name of a machine that has none.
+func hostNameProblem(h request) error {
+	name := h.Config.HostName
+	must := config.HostName(name)
+	if name == "localhost" || strings.HasPrefix(name, "localhost.") {
+		must = "must be another one than that of every other host"
+	}
+	if must == "" || h.Saved.Installed() {
+		return nil
+	}
+	return &step.Problem{Name: "host-name", Firm: true, Text: fmt.Sprintf("hostName: the name of this host, %s, %s", name, must),
+		Remedy: "give it another name with --host-name"}
+}
 
 func addressProblem(_ context.Context, h request) error {
 	found, err := links.All()

@@ -12,6 +12,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/containerd"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/filesystem"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/kernel"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/netfilter"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -20,17 +21,27 @@ import (
 // minFree includes the images of one Kubernetes version, and the state.
 const minFree = 2 << 30 // bytes
 
-// stores are the directories of images and state. Each may be a file system.
-var stores = []string{"/var/lib", "/var/lib/docker", "/var/lib/containerd"}
+// stores returns the directories of images and state: of this program, of the main Docker and
+// of containerd. Each may be a file system. Another check reports a Docker that does not answer.
+func stores(ctx context.Context, h *local.Host) []string {
+	docker := "/var/lib/docker"
+	ctx, cancel := step.Limited(ctx)
+	defer cancel()
+	if facts, err := local.MainDocker().Facts(ctx); err == nil && facts.DockerRootDir != "" {
+		docker = facts.DockerRootDir
+	}
+	return []string{"/var/lib", docker, containerd.FindDirs(h.Files).Root}
+}
 
-func spaceProblem(_ context.Context, h request) error {
+func spaceProblem(ctx context.Context, h request) error {
 	if h.Saved.Installed() {
 		return nil
 	}
-	return eachStore(h.Host, func(dir string) error { return lessThan(h.Host, minFree, dir) })
+	return eachStore(ctx, h.Host, func(dir string) error { return lessThan(h.Host, minFree, dir) })
 }
 
-func eachStore(h *local.Host, look func(dir string) error) error {
+func eachStore(ctx context.Context, h *local.Host, look func(dir string) error) error {
+	stores := stores(ctx, h)
 	var errs []error
 	for i, dir := range stores {
 		seen := func(earlier string) bool { return filesystem.Same(h.Files, earlier, dir) }
@@ -60,8 +71,8 @@ const (
 // Room is the step that finds a full disk on an installed host. It has no
 // Apply: the administrator must free space [disk-space, disk-inodes].
 func Room(h *local.Host) step.Step {
-	return step.Step{Name: "find room on the disks", Waits: true, Check: func(context.Context) (step.Diff, error) {
-		return nil, eachStore(h, func(dir string) error { return errors.Join(lessThan(h, roomBytes, dir), fewFiles(h, dir)) })
+	return step.Step{Name: "find room on the disks", Waits: true, Check: func(ctx context.Context) (step.Diff, error) {
+		return nil, eachStore(ctx, h, func(dir string) error { return errors.Join(lessThan(h, roomBytes, dir), fewFiles(h, dir)) })
 	}}
 }
 
@@ -145,14 +156,23 @@ func kernelProblem(ctx context.Context, h request) error {
 				Remedy: "enable it at boot (cgroup_enable=" + controller + ")"})
 		}
 	}
-	return errors.Join(append(errs, parts.Network(h.Host).ModuleProblems(ctx))...)
+	return errors.Join(append(errs, parts.Network(h.Host).ModuleProblems(ctx), programProblems(h))...)
+}
+
+// programProblems asks for both programs, because Docker, flanneld and kube-proxy may each use
+// another firewall, and turndown removes the rules of all.
+func programProblems(h request) error {
+	if h.Saved.Installed() {
+		return nil
+	}
+	return netfilter.MissingProblems()
 }
 
 func podProblems(ctx context.Context, h request) error {
 	if h.Saved.Installed() {
 		return nil
 	}
-	return errors.Join(containerd.MissingProblem(), oldContainerd(ctx, h), containerd.CNIProblems(h.Files, h.OwnNetwork()), parts.Pods(h.Host).Problems(ctx))
+	return errors.Join(containerd.MissingProblem(), oldContainerd(ctx, h), parts.CRI(h.Host).ConfigProblems(ctx), containerd.CNIProblems(h.Files, h.OwnNetwork()), parts.Pods(h.Host).Problems(ctx))
 }
 
 // oldContainerd returns a problem if containerd is older than the oldest

@@ -1,0 +1,78 @@
+package local
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/links"
+)
+
+// place are the settings that are detected on the host if they are not set.
+func place(c *config.Config) map[string]*string {
+	return map[string]*string{"hostName": &c.HostName, "netInterface": &c.NetInterface, "ipAddress": &c.IPAddress}
+}
+
+// detect sets the missing settings of place.
+func detect(h *Host) (err error) {
+	for name, value := range place(&h.Config) {
+		if *value == "" {
+			h.detected = append(h.detected, name)
+		}
+	}
+	if h.Config.HostName == "" {
+		if h.Config.HostName, err = host.HostName(); err != nil {
+			return err
+		}
+	}
+	detectAddress(h)
+	return nil
+}
+
+// Portable returns the settings to save on a host that only has images: without what was detected,
+// because the host may be renamed, or its disk copied to other hosts, before it joins a cluster.
+func Portable(h *Host) config.Config {
+	cfg := h.Config
+	for name, value := range place(&cfg) {
+		if slices.Contains(h.detected, name) {
+			*value = ""
+		}
+	}
+	return cfg
+}
+
+// WithoutPlace returns settings without those that belong to one host in one place.
+func WithoutPlace(cfg config.Config) config.Config {
+	for _, value := range place(&cfg) {
+		*value = ""
+	}
+	return cfg
+}
+
+// detectAddress acts if the address is not set, or the user sets another interface.
+func detectAddress(h *Host) {
+	moved := h.Given["netInterface"].Source > config.FromHost && h.Given["ipAddress"].Source <= config.FromHost && !h.KeepsAddress()
+	if h.Config.IPAddress != "" && !moved {
+		return
+	}
+	link, ok, err := link(h)
+	switch {
+	case err != nil:
+		h.DetectErr = err
+	case !ok || len(link.Addrs) == 0:
+		h.DetectErr = fmt.Errorf("interface %s has no IPv4 address", cmp.Or(link.Name, h.Config.NetInterface))
+	default:
+		h.Config.NetInterface = link.Name
+		h.Config.IPAddress = link.Addrs[0].Addr().String()
+	}
+}
+
+func link(h *Host) (links.Link, bool, error) {
+	if h.Config.NetInterface != "" {
+		return links.Find(h.Config.NetInterface)
+	}
+	link, err := links.Default()
+	return link, err == nil, err
+}
