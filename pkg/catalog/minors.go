@@ -9,11 +9,12 @@ import (
 
 // Minor lists the component versions for one minor version of Kubernetes. They
 // are the versions that kubeadm of that release uses, whether the images are
-// built or pulled.
+// built or pulled. etcd is an exception: kubeadm gives no host but control planes
+// access to it, and uses releases that do not enforce the rights of users.
 type Minor struct {
 	Number  int
 	Patch   string // the newest release that can be built and pulled
-	Etcd    string // with the revision of its image
+	Etcd    string // the newest patch, see etcdRights
 	CoreDNS string
 	Pause   string
 	CNI     string
@@ -39,22 +40,22 @@ type Minor struct {
 // The last row is the default.
 var minors = []Minor{
 	{
-		Number: 34, Patch: "v1.34.4", Etcd: "3.6.5-0", CoreDNS: "1.12.1", Pause: "3.10.1", CNI: "1.9.1", Flannel: "0.28.4",
+		Number: 34, Patch: "v1.34.4", Etcd: "3.6.16", CoreDNS: "1.12.1", Pause: "3.10.1", CNI: "1.9.1", Flannel: "0.28.4",
 		MetricsServer: "0.9.0", LocalPath: "0.0.30", MetalLB: "0.16.2",
 		Containerd: "1.7.0",
 	},
 	{
-		Number: 35, Patch: "v1.35.4", Etcd: "3.6.6-0", CoreDNS: "1.13.1", Pause: "3.10.1", CNI: "1.9.1", Flannel: "0.28.4",
+		Number: 35, Patch: "v1.35.4", Etcd: "3.6.16", CoreDNS: "1.13.1", Pause: "3.10.1", CNI: "1.9.1", Flannel: "0.28.4",
 		MetricsServer: "0.9.0", LocalPath: "0.0.30", MetalLB: "0.16.2",
 		Containerd: "1.7.0",
 	},
 	{
-		Number: 36, Patch: "v1.36.3", Etcd: "3.6.8-0", CoreDNS: "1.14.2", Pause: "3.10.2", CNI: "1.9.1", Flannel: "0.28.4",
+		Number: 36, Patch: "v1.36.3", Etcd: "3.6.16", CoreDNS: "1.14.2", Pause: "3.10.2", CNI: "1.9.1", Flannel: "0.28.4",
 		MetricsServer: "0.9.0", LocalPath: "0.0.30", MetalLB: "0.16.2",
 		Containerd: "1.7.0", KubeletAdded: []string{"memoryReservationPolicy", "tlsCurvePreferences"},
 	},
 	{
-		Number: 37, Patch: "v1.37.2", Etcd: "3.7.0-0", CoreDNS: "1.14.6", Pause: "3.10.2", CNI: "1.9.1", Flannel: "0.28.4",
+		Number: 37, Patch: "v1.37.2", Etcd: "3.7.3", CoreDNS: "1.14.6", Pause: "3.10.2", CNI: "1.9.1", Flannel: "0.28.4",
 		MetricsServer: "0.9.0", LocalPath: "0.0.30", MetalLB: "0.16.2",
 		Containerd: "1.7.0", KubeletAdded: []string{"defaultPodSysctls"},
 	},

@@ -27,9 +27,9 @@ func TestSkew(t *testing.T) {
 		{CheckControlPlane, "v1.36.3", "v1.36.1", "", "another patch"},
 		{CheckControlPlane, "v1.35.4", "v1.36.1", "same minor", "an older one"},
 		{CheckControlPlane, "v1.37.2", "v1.36.1", "same minor", "a newer one"},
-		{CheckEtcdChange, "3.6.8-0", "3.7.0-0", "", "a newer etcd"},
-		{CheckEtcdChange, "3.7.3-0", "3.7.0-0", "", "an older patch of etcd"},
-		{CheckEtcdChange, "3.7.0-0", "3.6.8-0", "cannot go back", "an older etcd"},
+		{CheckEtcdChange, "3.6.8-0", "3.7.3", "", "a newer etcd"},
+		{CheckEtcdChange, "3.7.3", "3.7.1", "", "an older patch of etcd"},
+		{CheckEtcdChange, "3.7.0-0", "3.6.16", "cannot go back", "an older etcd"},
 	} {
 		err := c.check(c.a, c.b)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
@@ -44,7 +44,8 @@ func TestComponents(t *testing.T) {
 		text  string
 		want  string // "": allowed
 	}{
-		{CheckEtcd, "v3.7.3", ""}, {CheckEtcd, "3.6.8-0", ""}, {CheckEtcd, minors[0].Etcd, ""},
+		{CheckEtcd, "v3.7.3", ""}, {CheckEtcd, "3.6.16-0", ""}, {CheckEtcd, "v3.6.14", ""}, {CheckEtcd, "v3.7.1", ""},
+		{CheckEtcd, "3.6.13", "must be 3.6.14 or newer: 3.6.13 lets every host"}, {CheckEtcd, "3.6.8-0", "must be 3.6.14"}, {CheckEtcd, "v3.7.0", "must be 3.7.1"},
 		{CheckEtcd, "v2.2.5", "must be a release of etcd 3.6 to 3.7, such as v"}, {CheckEtcd, "v3.8.0-alpha.0", "must be"}, {CheckEtcd, "v3", "must be"},
 		{CheckEtcd, "v3.8.0", "must be"}, {CheckEtcd, "v4.6.0", "must be"},
 		{CheckFlannel, "v" + Newest().Flannel, ""}, {CheckFlannel, "v0.28.9", ""},

@@ -43,12 +43,45 @@ func wanted(verb string) error {
 }
 
 // componentForm is the form of a component's version. An etcd version may
-// include the revision of its image.
+// include the revision of an image of Kubernetes.
 var componentForm = regexp.MustCompile(`^v?\d{1,3}\.\d{1,3}\.\d{1,3}(-\d+)?$`)
 
 // CheckEtcd returns an error if an etcd version cannot be used.
 func CheckEtcd(text string) error {
-	return checkSeries("etcd", text, func(m Minor) string { return m.Etcd })
+	if err := checkSeries("etcd", text, func(m Minor) string { return m.Etcd }); err != nil {
+		return err
+	}
+	return CheckEtcdRights(text)
+}
+
+// etcdRights lists the first patch of each minor version of etcd that enforces the
+// rights of a user in all requests. Before it, every host with a credential of its
+// own can read or write the whole cluster:
+//
+//   - by nested transactions: https://github.com/etcd-io/etcd/security/advisories/GHSA-rfx7-8w68-q57q
+//   - by leases: https://github.com/etcd-io/etcd/security/advisories/GHSA-q8m4-xhhv-38mg
+//   - by PrevKv in a transaction: https://github.com/etcd-io/etcd/security/advisories/GHSA-x35m-3gp4-4fh5
+//   - by a watch without an end: https://github.com/etcd-io/etcd/security/advisories/GHSA-xg4h-6gfc-h4m8
+var etcdRights = []string{"3.6.14", "3.7.1"}
+
+// CheckEtcdRights returns an error if an etcd does not enforce the rights of its
+// users. A cluster of an earlier release of kube-bootstrap may run such an etcd.
+func CheckEtcdRights(text string) error {
+	release, _, _ := strings.Cut(text, "-")
+	v, err := version.ParseGeneric(release)
+	if err != nil {
+		return fmt.Errorf("etcd version %q: %w", text, err)
+	}
+	least := etcdRights[0]
+	for _, first := range etcdRights {
+		if series(first).EqualTo(series(release)) {
+			least = first
+		}
+	}
+	if v.LessThan(version.MustParseGeneric(least)) {
+		return fmt.Errorf("must be %s or newer: %s lets every host read and change the whole cluster", least, release)
+	}
+	return nil
 }
 
 // CheckFlannel returns an error if a flannel version cannot be used.
@@ -68,8 +101,7 @@ func checkSeries(name, text string, of func(Minor) string) error {
 	if !from.EqualTo(to) {
 		supported += fmt.Sprintf(" to %d.%d", to.Major(), to.Minor())
 	}
-	release, _, _ := strings.Cut(of(Newest()), "-") // without the revision of its image
-	return fmt.Errorf("must be a release of %s, such as v%s", supported, release)
+	return fmt.Errorf("must be a release of %s, such as v%s", supported, of(Newest()))
 }
 
 // series returns the minor version that a version belongs to.

@@ -29,7 +29,7 @@ const (
 // Image is one image of the catalogue.
 type Image struct {
 	Name   string  `json:"name"` // "etcd"
-	Ref    string  `json:"ref"`  // "registry.k8s.io/etcd:3.7.3"
+	Ref    string  `json:"ref"`  // "quay.io/coreos/etcd:v3.7.3"
 	Stores []Store `json:"stores"`
 	// Addon is the name of the addon that uses the image; empty if every cluster
 	// uses it. A bundle may lack the image of an addon.
@@ -39,11 +39,16 @@ type Image struct {
 // In reports whether the image belongs into a store.
 func (i Image) In(s Store) bool { return slices.Contains(i.Stores, s) }
 
+// etcdImage is the image that etcd's own release process publishes, for every
+// release and for all of OfficialArchs. registry.k8s.io/etcd has only the
+// releases that kubeadm uses, some of which do not enforce the rights of a user.
+const etcdImage = "quay.io/coreos/etcd"
+
 // Catalogue lists the images of a cluster. With a prefix, their references
 // are in a private registry: "reg:5000/k8s/coredns/coredns:v1.15.0".
 func Catalogue(v Versions, registryPrefix string) []Image {
 	all := []Image{
-		{Name: "etcd", Ref: "registry.k8s.io/etcd:" + v.Etcd, Stores: []Store{Bootstrap}},
+		{Name: "etcd", Ref: etcdImage + ":v" + v.Etcd, Stores: []Store{Bootstrap}},
 		{Name: "flannel", Ref: "ghcr.io/flannel-io/flannel:v" + v.Flannel, Stores: []Store{Bootstrap}},
 		{Name: "hyperkube", Ref: OurRegistry + "/hyperkube:" + v.Kubernetes, Stores: []Store{Main, Containerd}},
 		{Name: "coredns", Ref: "registry.k8s.io/coredns/coredns:v" + v.CoreDNS, Stores: []Store{Containerd}},

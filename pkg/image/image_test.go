@@ -32,8 +32,11 @@ func TestFor(t *testing.T) {
 
 func TestForOverride(t *testing.T) {
 	v, err := For("v1.36.3", Versions{Etcd: "v3.7.3", Kubernetes: "v1.35.4"})
-	if err != nil || v.Etcd != "3.7.3-0" || v.Recipe("etcd").Version != "v3.7.3" || v.Kubernetes != "v1.35.4" || Staging(v.Kubernetes) != "v0.35.4" || v.minor() != "35" {
+	if err != nil || v.Etcd != "3.7.3" || v.Recipe("etcd").Version != "v3.7.3" || v.Kubernetes != "v1.35.4" || Staging(v.Kubernetes) != "v0.35.4" || v.minor() != "35" {
 		t.Errorf("%+v %v", v, err)
+	}
+	if v, err := For("", Versions{Etcd: "3.7.3-0"}); err != nil || v.Etcd != "3.7.3" {
+		t.Errorf("the version in a manifest of kubeadm: %s, %v", v.Etcd, err)
 	}
 	if _, err := For("", Versions{Flannel: "../x"}); !errors.Is(err, errMalformed) || !strings.Contains(err.Error(), "flannel") {
 		t.Errorf("got %v", err)
@@ -46,7 +49,7 @@ func TestCatalogue(t *testing.T) {
 	for _, i := range Catalogue(v, "") {
 		refs = append(refs, i.Ref)
 	}
-	want := []string{"registry.k8s.io/etcd:3.6.8-0", "ghcr.io/flannel-io/flannel:v0.28.4", "kube-bootstrap.dev/hyperkube:v1.36.3",
+	want := []string{"quay.io/coreos/etcd:v3.6.16", "ghcr.io/flannel-io/flannel:v0.28.4", "kube-bootstrap.dev/hyperkube:v1.36.3",
 		"registry.k8s.io/coredns/coredns:v1.14.2", "registry.k8s.io/pause:3.10.2",
 		"registry.k8s.io/metrics-server/metrics-server:v0.9.0", "docker.io/rancher/local-path-provisioner:v0.0.30",
 		"quay.io/metallb/controller:v0.16.2", "quay.io/metallb/speaker:v0.16.2"}

@@ -63,8 +63,7 @@ func (v Versions) Recipe(name string) Recipe {
 		r.Packages, r.Require = []string{"github.com/onsi/ginkgo/v2/ginkgo"}, v.kubernetesModule()
 		r.LDFlags = v.stamp(v.Kubernetes)
 	case "etcd":
-		release, _, _ := strings.Cut(v.Etcd, "-") // without the revision of its image
-		r.Version, r.Main, r.Imports = "v"+release, "etcd.go.tmpl", saveMemory
+		r.Version, r.Main, r.Imports = "v"+v.Etcd, "etcd.go.tmpl", saveMemory
 		r.Require = map[string]string{"go.etcd.io/etcd/server/v3": r.Version}
 	case "flannel":
 		r.Version, r.CgoOn = "v"+v.Flannel, []string{"amd64"} // the udp backend

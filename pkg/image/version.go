@@ -13,8 +13,7 @@ import (
 var errMalformed = errors.New("not a version like 1.2.3")
 
 // Versions holds the version of every component in the component's own
-// notation: Kubernetes with a leading v, all others without, etcd with the
-// revision of its image.
+// notation: Kubernetes with a leading v, all others without.
 type Versions struct {
 	Kubernetes string `json:"kubernetes"`
 	Etcd       string `json:"etcd"`
@@ -50,7 +49,7 @@ func For(kubernetes string, override Versions) (Versions, error) {
 		into  *string
 		value string
 	}{
-		{"etcd", &v.Etcd, withRevision(override.Etcd)},
+		{"etcd", &v.Etcd, withoutRevision(override.Etcd)},
 		{"flannel", &v.Flannel, override.Flannel},
 		{"CoreDNS", &v.CoreDNS, override.CoreDNS},
 		{"pause", &v.Pause, override.Pause},
@@ -69,12 +68,11 @@ func For(kubernetes string, override Versions) (Versions, error) {
 	return v, nil
 }
 
-// withRevision appends a missing revision: etcd 3.7.0 is published as image 3.7.0-0.
-func withRevision(etcd string) string {
-	if etcd == "" || strings.Contains(etcd, "-") {
-		return etcd
-	}
-	return etcd + "-0"
+// withoutRevision removes the revision that Kubernetes appends to its own images
+// of etcd: a user may copy 3.6.16-0 from a manifest of kubeadm.
+func withoutRevision(etcd string) string {
+	release, _, _ := strings.Cut(etcd, "-")
+	return release
 }
 
 var componentVersion = regexp.MustCompile(`^v?\d{1,4}(\.\d{1,4}){1,2}(-[0-9A-Za-z.]+)?$`)

@@ -89,7 +89,7 @@ func lacks(t *testing.T, path string) {
 	var report bundles.Report
 	must.NoError(t, json.Unmarshal([]byte(out), &report))
 	missing := strings.Join(report.Missing, "\n")
-	for _, want := range []string{"registry.k8s.io/etcd:" + catalog.Newest().Etcd + " for arm", "CNI plugin bridge for arm", "everything for s390x"} {
+	for _, want := range []string{"quay.io/coreos/etcd:v" + catalog.Newest().Etcd + " for arm", "CNI plugin bridge for arm", "everything for s390x"} {
 		if err == nil || !strings.Contains(missing, want) {
 			t.Errorf("%q is not missing: %v\n%s", want, err, missing)
 		}

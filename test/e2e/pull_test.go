@@ -74,7 +74,7 @@ func (p *puller) refusals(t *testing.T, o *official) {
 		p.args("--ca-file", "/etc/ssl/certs/ca-certificates.crt"))
 	p.refused(t, "uses plain HTTP", p.from(o.registry))
 	p.refused(t, "the name no-such-host.invalid cannot be resolved", p.args("--download-mirror", "https://no-such-host.invalid"))
-	p.refused(t, "official/etcd:3.6.99-0", p.args("--etcd-version", "3.6.99"))
+	p.refused(t, "official/coreos/etcd:v3.6.99", p.args("--etcd-version", "3.6.99"))
 	p.refused(t, "does not exist for arm64, only for amd64; build it from source: `kube-bootstrap offline build --arch arm64`", p.args("--arch", "arm64"))
 	out := *p
 	out.login = t.TempDir()

@@ -100,7 +100,7 @@ func sampleAPIServer(v image.Versions, _ string) image.Recipe {
 
 // etcdOfTag returns the recipe for the etcd version in a tag, such as "3.6.8-0".
 func etcdOfTag(v image.Versions, tag string) image.Recipe {
-	v.Etcd = tag
+	v.Etcd, _, _ = strings.Cut(tag, "-") // without the revision of the image
 	return v.Recipe("etcd")
 }
 

@@ -24,10 +24,10 @@ func TestVersionSkewOnAHost(t *testing.T) {
 		"an older minor version":                  {Worker, "v1.36.3", "v1.35.4", "", "", "cannot go back"},
 		"a skipped minor version":                 {Master, "v1.34.4", "v1.36.3", "", "", "no minor version may be skipped"},
 		"the next minor version":                  {Worker, "v1.36.3", "v1.37.2", "", "", "cannot upgrade"},
-		"an older etcd":                           {Master, "v1.37.2", "v1.37.2", "v3.6.8", "", "etcd cannot go back from 3.7.0-0 to 3.6.8-0"},
-		"an older etcd, but no member":            {Worker, "v1.37.2", "v1.37.2", "v3.6.8", "", ""},
+		"an older etcd":                           {Master, "v1.37.2", "v1.37.2", "v3.6.16", "", "etcd cannot go back from 3.7.3 to 3.6.16"},
+		"an older etcd, but no member":            {Worker, "v1.37.2", "v1.37.2", "v3.6.16", "", ""},
 		"a run with a newer etcd that was killed": {Master, "v1.36.3", "v1.36.3", "", "3.7.0-0", "etcd cannot go back from 3.7.0-0 to 3.6"},
-		"the run after it, with that etcd":        {Master, "v1.36.3", "v1.36.3", "v3.7.0", "3.7.0-0", ""},
+		"the run after it, with that etcd":        {Master, "v1.36.3", "v1.36.3", "v3.7.1", "3.7.0-0", ""},
 	} {
 		h := &Host{Files: host.Files{Root: t.TempDir()}}
 		h.Saved.Role, h.Saved.Config.KubernetesVersion = c.role, c.running

@@ -9,15 +9,15 @@ import (
 
 func TestVersionsThatAHostWasMadeWith(t *testing.T) {
 	files := host.Files{Root: t.TempDir()}
-	made := image.Versions{Kubernetes: "v1.36.3", Etcd: "3.6.8-0", Flannel: "0.28.9", CoreDNS: "1.14.2", Pause: "3.10.2", CNI: "1.9.1"}
+	made := image.Versions{Kubernetes: "v1.36.3", Etcd: "3.6.15", Flannel: "0.28.9", CoreDNS: "1.14.2", Pause: "3.10.2", CNI: "1.9.1"}
 	keepVersions(t, files, made)
 	other, err := image.For("v1.35.4", image.Versions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct{ kubernetes, etcd, wantEtcd, wantDNS string }{
-		"the same again":             {"v1.36.3", "", "3.6.8-0", "1.14.2"},
-		"the user's own wins":        {"v1.36.3", "3.7.3", "3.7.3-0", "1.14.2"},
+		"the same again":             {"v1.36.3", "", "3.6.15", "1.14.2"},
+		"the user's own wins":        {"v1.36.3", "3.7.3", "3.7.3", "1.14.2"},
 		"not for another Kubernetes": {"v1.35.4", "", other.Etcd, other.CoreDNS},
 	} {
 		h := &Host{Files: files}

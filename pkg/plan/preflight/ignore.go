@@ -17,7 +17,7 @@ var problemNames = []string{
 	"addon", "addon-data", "arch", "auto-remove", "backend-module", "bridge-netfilter", "bundle", "ca-cert-hash", "certificate-key", "cgroup-cpu", "cgroup-memory", "cgroup-pids",
 	"clock", "cluster-identity", "cluster-info", "cluster-info-forged", "cni-config", "cni-plugin", "containerd", "containerd-config", "containerd-missing", "containerd-pods",
 	"containerd-registry", "containerd-version", "daemon-json", "disk-inodes", "disk-space", "docker", "docker-flags", "docker-hangs", "docker-missing", "docker-settings", "docker-stopped", "docker-unit", "docker-version",
-	"flannel-backend", "flannel-backend-arch", "flannel-network", "flannel-network-in-use", "flannel-network-size", "handover-lost", "images",
+	"etcd-version", "flannel-backend", "flannel-backend-arch", "flannel-network", "flannel-network-in-use", "flannel-network-size", "handover-lost", "images",
 	"inotify", "ip-address", "joined-another", "kernel", "load-balancer-addresses", "man-in-the-middle", "master", "master-address", "master-unreachable", "net-interface",
 	"network-overlap", "node-size", "node-taint", "node-unknown", "ports", "program-missing", "registry", "registry-answer", "registry-busy", "registry-ca", "registry-client-cert",
 	"registry-denied", "registry-host", "registry-login", "registry-name", "registry-plain-http", "registry-settings", "registry-unreachable", "role", "settings", "settings-lost",

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/catalog"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kubelet"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/maindocker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
@@ -29,6 +30,7 @@ var checks = []check{
 	{"role", "look for another cluster on this host", roleProblem},
 	{"cluster-identity", "look for the keys of the cluster", identityProblem},
 	{"version-skew", "compare the versions with the running versions", skewProblem},
+	{"etcd-version", "check the version of etcd", etcdProblem},
 	{"settings", "compare the settings with those in force", settingsProblem},
 	{"ip-address", "check the name and the address of this host", placeProblem},
 	{"network-overlap", "compare the networks with the host's routes", overlapProblem},
@@ -98,6 +100,20 @@ func withoutIgnored(r request, check string, err error) error {
 }
 
 func skewProblem(_ context.Context, h request) error { return local.SkewProblem(h.Host, h.role) }
+
+// etcdProblem refuses an etcd that does not enforce the rights of its users: an
+// older bundle or registry may have one, or this host may run it without a newer one.
+func etcdProblem(_ context.Context, h request) error {
+	if h.role != local.Master {
+		return nil
+	}
+	err := catalog.CheckEtcdRights(h.Versions.Etcd)
+	if err == nil {
+		return nil
+	}
+	return &step.Problem{Name: "etcd-version", Firm: true, Text: "etcd " + err.Error(),
+		Remedy: "create a new bundle with `kube-bootstrap offline build`, and run `kube-bootstrap master` with it on every control plane of the cluster"}
+}
 
 // dockerProblem finds the problems of Docker, and on a new host those that its restart would cause.
 func dockerProblem(ctx context.Context, h request) error {

@@ -67,7 +67,7 @@ func TestResolveTakesTheVersionsOfTheRegistry(t *testing.T) {
 			t.Error(f.Err)
 		}
 	}
-	if resolved.Versions.Etcd != pushed.Etcd || !strings.HasSuffix(resolved.Image("etcd"), ":"+pushed.Etcd) {
+	if resolved.Versions.Etcd != pushed.Etcd || !strings.HasSuffix(resolved.Image("etcd"), ":v"+pushed.Etcd) {
 		t.Errorf("etcd %s, %s", resolved.Versions.Etcd, resolved.Image("etcd"))
 	}
 	if h.Versions.Etcd != before.Etcd {

@@ -4,7 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/catalog"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -38,5 +40,21 @@ func TestAChangeThatCannotBeIsRefusedByName(t *testing.T) {
 	}
 	if h.Config.FlannelBackend != "vxlan" || h.Config.IPAddress != "10.0.0.1" {
 		t.Errorf("the refused values are in the settings: %+v", h.Config)
+	}
+}
+
+// TestAnEtcdThatEnforcesNoRightsIsRefused: a cluster of an earlier release runs
+// one, and an older bundle has one. A worker runs no etcd.
+func TestAnEtcdThatEnforcesNoRightsIsRefused(t *testing.T) {
+	for _, c := range []struct{ role, etcd, want string }{
+		{local.Master, "3.7.0-0", "etcd must be 3.7.1 or newer: 3.7.0 lets every host"}, {local.Master, "3.6.8", "etcd must be 3.6.14 or newer"}, {local.Master, "3.5.21", "etcd must be 3.6.14 or newer"},
+		{local.Master, catalog.Newest().Etcd, ""}, {local.Master, "3.6.14-0", ""}, {local.Worker, "3.7.0-0", ""},
+	} {
+		h := &local.Host{Versions: image.Versions{Etcd: c.etcd}}
+		h.Config.IgnorePreflight = []string{"etcd-version"}
+		_, err := check{"etcd-version", "", etcdProblem}.step(request{h, c.role}).Check(t.Context())
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.HasPrefix(err.Error(), c.want)) {
+			t.Errorf("%s, %s: got %v, want %q", c.role, c.etcd, err, c.want)
+		}
 	}
 }
