@@ -3,6 +3,7 @@ package flannel
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/netip"
 	"path/filepath"
@@ -54,18 +55,29 @@ func (e Etcd) client(ctx context.Context) (*clientv3.Client, error) {
 	})
 }
 
-// leases reads the leases of all hosts. It works without a leader of etcd.
+// leases reads the leases of all hosts. It works without a leader of etcd. It skips
+// a lease that no host of the cluster may have, see parseHostLease: one host must not
+// be able to stop the others.
 func leases(ctx context.Context, client *clientv3.Client) (all []hostLease, err error) {
+	all, _, err = sortedLeases(ctx, client)
+	return all, err
+}
+
+// sortedLeases returns the leases of hosts, and the errors of all others.
+func sortedLeases(ctx context.Context, client *clientv3.Client) (all []hostLease, skipped []error, err error) {
 	found, err := client.Get(ctx, subnetsKey, clientv3.WithPrefix(), clientv3.WithSerializable())
 	if err != nil {
-		return nil, step.NoAnswer(fmt.Errorf("read %s: %w", subnetsKey, err))
+		return nil, nil, step.NoAnswer(fmt.Errorf("read %s: %w", subnetsKey, err))
 	}
 	for _, kv := range found.Kvs {
-		if l, ok := parseHostLease(string(kv.Key), kv.Value); ok {
-			all = append(all, l)
+		l, err := parseHostLease(string(kv.Key), kv.Value)
+		if err != nil {
+			skipped = append(skipped, fmt.Errorf("skip the lease %s: %w", kv.Key, err))
+			continue
 		}
+		all = append(all, l)
 	}
-	return all, nil
+	return all, skipped, nil
 }
 
 // leasesOf reads the leases of the host with an address.
@@ -74,22 +86,42 @@ func leasesOf(ctx context.Context, client *clientv3.Client, publicIP string) ([]
 	return slices.DeleteFunc(all, func(l hostLease) bool { return l.host.String() != publicIP }), err
 }
 
-// parseHostLease parses an IPv4 lease. Like flanneld, it skips everything else.
-func parseHostLease(key string, value []byte) (hostLease, bool) {
-	name, _, _ := strings.Cut(strings.TrimPrefix(key, subnetsKey), "&") // the part after & is for IPv6
-	subnet, err := netip.ParsePrefix(strings.Replace(name, "-", "/", 1))
-	if err != nil {
-		return hostLease{}, false
+// parseHostLease parses a lease. It accepts only the address of a machine and the MAC
+// address that CreateVTEP derives from it: flanneld and the filter of hosts act on both.
+func parseHostLease(key string, value []byte) (l hostLease, err error) {
+	name := strings.TrimPrefix(key, subnetsKey)
+	l.key = key
+	if l.subnet, err = netip.ParsePrefix(strings.Replace(name, "-", "/", 1)); err != nil || LeaseKey(l.subnet) != key || !l.subnet.Addr().Is4() {
+		return l, errors.New("its key is not an IPv4 subnet")
 	}
 	var v struct {
-		PublicIP, BackendType string
-		BackendData           struct{ VtepMAC string }
+		PublicIP    string
+		PublicIPv6  *string
+		BackendType string
+		BackendData struct{ VtepMAC string }
 	}
-	if json.Unmarshal(value, &v) != nil {
-		return hostLease{}, false
+	if err := json.Unmarshal(value, &v); err != nil {
+		return l, err
 	}
-	host, err := netip.ParseAddr(v.PublicIP)
-	return hostLease{key, subnet, host, v.BackendType, v.BackendData.VtepMAC}, err == nil
+	l.backend, l.mac = v.BackendType, v.BackendData.VtepMAC
+	if l.host, err = netip.ParseAddr(v.PublicIP); err != nil || !l.host.Is4() || !l.host.IsGlobalUnicast() || v.PublicIPv6 != nil {
+		return l, fmt.Errorf("PublicIP: %q is not the IPv4 address of a machine", v.PublicIP)
+	}
+	if l.backend == "vxlan" && l.mac != vtepMAC(v.PublicIP) {
+		return l, fmt.Errorf("VtepMAC: %q is not the MAC address of %s, %s", l.mac, v.PublicIP, vtepMAC(v.PublicIP))
+	}
+	return l, nil
+}
+
+// Skipped returns the errors of the leases that this host ignores.
+func (e Etcd) Skipped(ctx context.Context) (skipped []error, err error) {
+	client, err := e.client(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+	_, skipped, err = sortedLeases(ctx, client)
+	return skipped, err
 }
 
 // WatchLeases calls tell when the watch begins and after each change of a lease, until

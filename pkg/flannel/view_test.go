@@ -120,16 +120,35 @@ func TestLeasesAsFlanneldWritesThem(t *testing.T) {
 		`{"PublicIP":"192.0.2.2","BackendType":"host-gw","BackendData":null}`:                                                    "",
 		`{"PublicIP":"192.0.2.2","BackendType":"wireguard","BackendData":{"PublicKey":"x"}}`:                                     "",
 	} {
-		for _, key := range []string{"10.1.9.0-24", "10.1.9.0-24&fc00:0:0:1::-64"} {
-			l, ok := parseHostLease(subnetsKey+key, []byte(value))
-			if !ok || l.subnet.String() != "10.1.9.0/24" || l.host.String() != "192.0.2.2" || l.mac != want {
-				t.Errorf("%s %s: got %+v, %t", key, value, l, ok)
-			}
+		l, err := parseHostLease(subnetsKey+"10.1.9.0-24", []byte(value))
+		if err != nil || l.subnet.String() != "10.1.9.0/24" || l.host.String() != "192.0.2.2" || l.mac != want {
+			t.Errorf("%s: got %+v, %v", value, l, err)
 		}
 	}
-	for key, value := range map[string]string{"10.1.9.0-24": "null", "10.1.9.0": `{"PublicIP":"192.0.2.2"}`, "10.1.8.0-24": "garbage"} {
-		if l, ok := parseHostLease(subnetsKey+key, []byte(value)); ok {
-			t.Errorf("%s %s is no lease: %+v", key, value, l)
+}
+
+// TestLeasesThatNoHostHasAreSkipped: a worker can write any value to its own lease.
+func TestLeasesThatNoHostHasAreSkipped(t *testing.T) {
+	const good = `{"PublicIP":"192.0.2.2"}`
+	for _, key := range []string{"10.1.9.0", "10.1.9.7-24", "10.1.9.0-24&fc00:0:0:1::-64", "fc00::-64", "", "10.1.9.0-24/x"} {
+		if l, err := parseHostLease(subnetsKey+key, []byte(good)); err == nil {
+			t.Errorf("the key %s is that of %+v", key, l)
+		}
+	}
+	for _, address := range []string{"::1", "fe80::1%eth0", "::ffff:192.0.2.2", "127.0.0.1", "224.0.0.1", "255.255.255.255", "0.0.0.0", "169.254.1.1", "", "x", "192.0.2.2/24"} {
+		if l, err := parseHostLease(subnetsKey+"10.1.9.0-24", []byte(`{"PublicIP":"`+address+`"}`)); err == nil {
+			t.Errorf("the address %q is read as %s", address, l.host)
+		}
+	}
+	for _, value := range []string{
+		"null", "garbage", "[]", `{"PublicIP":"192.0.2.2","PublicIPv6":"fd00::1"}`,
+		`{"PublicIP":"192.0.2.2","BackendType":"vxlan"}`,
+		`{"PublicIP":"192.0.2.2","BackendType":"vxlan","BackendData":{"VtepMAC":"0a:4b:c0:00:02:03"}}`, // of another host
+		`{"PublicIP":"192.0.2.2","BackendType":"vxlan","BackendData":{"VtepMAC":"ff:ff:ff:ff:ff:ff"}}`,
+		`{"PublicIP":"192.0.2.2","BackendType":"vxlan","BackendData":{"VtepMAC":"x"}}`,
+	} {
+		if l, err := parseHostLease(subnetsKey+"10.1.9.0-24", []byte(value)); err == nil {
+			t.Errorf("%s is read as %+v", value, l)
 		}
 	}
 }

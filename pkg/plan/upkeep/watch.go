@@ -2,6 +2,7 @@ package upkeep
 
 import (
 	"context"
+	"errors"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	certificatesv1 "k8s.io/api/certificates/v1"
@@ -11,6 +12,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/agent"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/flannel"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
@@ -100,10 +102,22 @@ func (r Resident) watchLeases(ctx context.Context, h *local.Host) error {
 		<-ctx.Done()
 		return nil
 	}
+	known := parts.FlannelEtcd(h)
 	return agent.WhileUnchanged(ctx, h.Files, func(ctx context.Context) error {
-		return parts.FlannelEtcd(h).WatchLeases(ctx, func() {
+		return known.WatchLeases(ctx, func() {
 			r.in.Put(agent.Lease)
 			r.hosts.Give()
+			r.tellSkipped(ctx, known)
 		})
 	}, join.EtcdCAFile)
+}
+
+// tellSkipped logs the leases that this host ignores.
+func (r Resident) tellSkipped(ctx context.Context, known flannel.Etcd) {
+	ctx, cancel := step.Checking(ctx)
+	defer cancel()
+	skipped, err := known.Skipped(ctx)
+	if err = errors.Join(append(skipped, err)...); err != nil {
+		r.failed("read the leases")(err)
+	}
 }
