@@ -7,11 +7,9 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiserverv1 "k8s.io/apiserver/pkg/apis/apiserver/v1"
-	"k8s.io/apiserver/pkg/authentication/user"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
@@ -122,83 +120,4 @@ func provider(o config.OIDC) apiserverv1.JWTAuthenticator {
 		{Expression: "user.groups.all(group, !group.startsWith('system:'))", Message: "the cluster has groups with this prefix"},
 	}
 	return p
-}
-
-// nobody is a webhook that does not exist. A request that is sent there is
-// refused, because the failure policy is Deny.
-//
-//go:embed config/nobody.yaml
-var nobody []byte
-
-// RemovedNode is a node that was taken out of the cluster. Kubernetes cannot
-// revoke the certificate of a kubelet, so the API server refuses its user.
-type RemovedNode struct {
-	Name     string
-	Accepted []string // certificates of a later node with this name, by their SHA-256
-}
-
-// RefuseRemoved has the API server, which follows the file, refuse all requests
-// by these nodes and no others. It changes nothing on a host without that file.
-func RefuseRemoved(files host.Files, nodes []RemovedNode) error {
-	data, err := authorization(nodes)
-	if err != nil || !files.Exists(authorizationFile) {
-		return err
-	}
-	return files.Put([]host.File{{Path: authorizationFile, Data: data}})
-}
-
-// authorizationFiles keeps the file as it is, if the API server can read it: the
-// agent writes the removed nodes into it. The API server does not restart then.
-func authorizationFiles(files host.Files) ([]host.File, error) {
-	data, err := files.Read(authorizationFile)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	var config apiserverv1.AuthorizationConfiguration
-	if err != nil || yaml.UnmarshalStrict(data, &config) != nil || len(config.Authorizers) < 2 {
-		data, err = authorization(nil)
-	}
-	return []host.File{{Path: authorizationFile, Data: data}, {Path: nobodyFile, Data: nobody}}, err
-}
-
-// authorization configures the authorizers Node and RBAC, and a webhook that refuses
-// removed nodes.
-func authorization(removed []RemovedNode) ([]byte, error) {
-	authorizers := []apiserverv1.AuthorizerConfiguration{{Type: "Node", Name: "node"}, {Type: "RBAC", Name: "rbac"}}
-	if len(removed) > 0 {
-		authorizers = append([]apiserverv1.AuthorizerConfiguration{refuse(removed)}, authorizers...)
-	}
-	return yaml.Marshal(apiserverv1.AuthorizationConfiguration{
-		TypeMeta:    metav1.TypeMeta{APIVersion: "apiserver.config.k8s.io/v1", Kind: "AuthorizationConfiguration"},
-		Authorizers: authorizers,
-	})
-}
-
-func refuse(removed []RemovedNode) apiserverv1.AuthorizerConfiguration {
-	var all []string
-	for _, n := range removed {
-		all = append(all, n.condition())
-	}
-	second := metav1.Duration{Duration: time.Second}
-	return apiserverv1.AuthorizerConfiguration{Type: "Webhook", Name: "removed-nodes", Webhook: &apiserverv1.WebhookConfiguration{
-		AuthorizedTTL: second, UnauthorizedTTL: second, Timeout: second,
-		SubjectAccessReviewVersion: "v1", MatchConditionSubjectAccessReviewVersion: "v1",
-		FailurePolicy:   apiserverv1.FailurePolicyDeny,
-		ConnectionInfo:  apiserverv1.WebhookConnectionInfo{Type: apiserverv1.AuthorizationWebhookConnectionInfoTypeKubeConfigFile, KubeConfigFile: new(nobodyFile)},
-		MatchConditions: []apiserverv1.WebhookMatchCondition{{Expression: strings.Join(all, " || ")}},
-	}}
-}
-
-// condition is true for a request by the node with a certificate that is not accepted.
-func (n RemovedNode) condition() string {
-	const id = "'" + user.CredentialIDKey + "'"
-	is := fmt.Sprintf("request.user == %q", "system:node:"+n.Name)
-	if len(n.Accepted) == 0 {
-		return "(" + is + ")"
-	}
-	var ids []string
-	for _, c := range n.Accepted {
-		ids = append(ids, fmt.Sprintf("%q", "X509SHA256="+c))
-	}
-	return fmt.Sprintf("(%s && !(has(request.extra) && %s in request.extra && request.extra[%s].exists(c, c in [%s])))", is, id, id, strings.Join(ids, ", "))
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -172,14 +171,14 @@ func WasRemoved(ctx context.Context, client *clientv3.Client, host string) (bool
 	return len(found.Kvs) > 0, nil
 }
 
-// Accept adds an accepted certificate, unless the record has changed since r was read.
-func (r Removed) Accept(ctx context.Context, client *clientv3.Client, certificate string) error {
+// Accept replaces the accepted certificates, unless the record has changed since r was read.
+func (r Removed) Accept(ctx context.Context, client *clientv3.Client, certificates []string) error {
 	key := removedPrefix + r.Host
 	now, err := client.Get(ctx, key)
-	if err != nil || len(now.Kvs) == 0 || json.Unmarshal(now.Kvs[0].Value, &r) != nil || slices.Contains(r.Accepted, certificate) {
+	if err != nil || len(now.Kvs) == 0 || string(now.Kvs[0].Value) != encode(r) {
 		return err
 	}
-	r.Accepted = append(r.Accepted, certificate)
+	r.Accepted = certificates
 	same := clientv3.Compare(clientv3.ModRevision(key), "=", now.Kvs[0].ModRevision)
 	_, err = client.Txn(ctx).If(same).Then(clientv3.OpPut(key, encode(r))).Commit()
 	return err

@@ -178,15 +178,34 @@ func acceptReturned(ctx context.Context, client *clientv3.Client, removed []etcd
 	if err != nil {
 		return err
 	}
-	for _, c := range issued {
-		at := slices.IndexFunc(removed, func(r etcd.Removed) bool { return r.Host == c.Node })
-		if at < 0 || slices.Contains(removed[at].Accepted, c.SHA256) || c.By != "" && !slices.Contains(removed[at].Accepted, c.By) {
+	for i, r := range removed {
+		wanted := accepted(r.Host, r.Accepted, issued)
+		if slices.Equal(wanted, r.Accepted) {
 			continue
 		}
-		if err := removed[at].Accept(ctx, client, c.SHA256); err != nil {
+		if err := r.Accept(ctx, client, wanted); err != nil {
 			return err
 		}
-		removed[at].Accepted = append(removed[at].Accepted, c.SHA256)
+		removed[i].Accepted = wanted
 	}
 	return nil
+}
+
+// accepted returns the accepted certificates of a worker that joined again, from those
+// accepted now and those issued, the oldest first. A node that requested a certificate
+// with another one of its own has no older ones in use. The result depends on the last
+// requests only, so a node cannot make it grow.
+func accepted(host string, now []string, issued []join.NodeCertificate) []string {
+	all := slices.Clone(now)
+	for _, c := range issued {
+		if c.Node != host || slices.Contains(all, c.SHA256) || c.By != "" && !slices.Contains(all, c.By) {
+			continue
+		}
+		if c.By != "" {
+			all = []string{c.By}
+		}
+		all = append(all, c.SHA256)
+		all = all[max(0, len(all)-controlplane.MostAccepted):]
+	}
+	return all
 }
