@@ -12,8 +12,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -78,6 +80,35 @@ func Names(ctx context.Context, api kube.Connect, selected func(*corev1.Node) bo
 // Departs reports whether a node asks to be removed.
 func Departs(n *corev1.Node) bool { return n.Annotations[departs] != "" }
 
+// Exists reports whether the cluster has the node.
+func (n Node) Exists(ctx context.Context) (bool, error) {
+	_, err := n.get(ctx)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// DropPods deletes the pods of this node without waiting for its kubelet. An API server
+// accepts the token of a pod as long as the pod exists.
+func (n Node) DropPods(ctx context.Context) error {
+	client, err := n.API.Client()
+	if err != nil {
+		return err
+	}
+	pods, err := client.CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("spec.nodeName", n.Name).String()})
+	if err != nil {
+		return fmt.Errorf("list the pods of node %s: %w", n.Name, err)
+	}
+	return host.Each(pods.Items, func(p corev1.Pod) error {
+		err := client.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64(0)), Preconditions: &metav1.Preconditions{UID: &p.UID}})
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+			return fmt.Errorf("delete pod %s/%s: %w", p.Namespace, p.Name, err)
+		}
+		return nil
+	})
+}
+
 // Dead returns the address of a node whose kubelet does not answer, or "" if
 // the node does not exist. It returns a problem if the kubelet answers,
 // because that node must leave by itself.
@@ -96,7 +127,7 @@ func (n Node) Dead(ctx context.Context) (ip string, err error) {
 	}
 	port := int(node.Status.DaemonEndpoints.KubeletEndpoint.Port)
 	if speaksTLS(ctx, net.JoinHostPort(ip, strconv.Itoa(port))) {
-		return "", &step.Problem{Name: "node-alive", Text: n.Name + " at " + ip + " is alive", Remedy: "run `kube-bootstrap turndown` on it"}
+		return "", &step.Problem{Name: "node-alive", Text: n.Name + " at " + ip + " is alive", Remedy: "run `kube-bootstrap turndown` on it, or, if somebody else controls it, `kube-bootstrap forget --compromised " + n.Name + "` on a control plane"}
 	}
 	return ip, nil
 }

@@ -27,20 +27,30 @@ import (
 )
 
 func forgetCommand(con *console.Console) *cobra.Command {
-	return &cobra.Command{
+	compromised := false
+	c := &cobra.Command{
 		Use:   "forget NAME",
 		Short: "Remove a host that is lost from its cluster",
 		Long: `Remove a host that is lost from its cluster: its user of etcd, so that its
 certificate for flannel becomes useless, its subnet, and its node. A control
 plane is also removed from the members of etcd. Run this on a control plane that
-works. On a host that still works, run "kube-bootstrap turndown" instead.`,
-		Example: "  kube-bootstrap forget node-3",
+works. On a host that still works, run "kube-bootstrap turndown" instead.
+
+With --compromised, a worker is removed although it is alive: somebody else
+controls it. All that it has opens nothing any more, and its pods are deleted.`,
+		Example: "  kube-bootstrap forget node-3\n  kube-bootstrap forget --compromised node-3",
 		RunE: func(c *cobra.Command, args []string) error {
+			forget := membership.Forget
+			if compromised {
+				forget = membership.ForgetCompromised
+			}
 			return onControlPlane(c.Context(), con, "forget "+args[0], func(ctx context.Context, h *local.Host) error {
-				return exit.Firm(membership.Forget(ctx, h, args[0]))
+				return exit.Firm(forget(ctx, h, args[0]))
 			})
 		},
 	}
+	c.Flags().BoolVar(&compromised, "compromised", false, "remove a worker that somebody else controls, although it is alive")
+	return c
 }
 
 func openControlPlane() (*local.Host, error) {

@@ -105,12 +105,32 @@ func removeRights(ctx context.Context, h *local.Host, client *clientv3.Client, n
 // that its certificates are useless, its flannel subnet, and its node. It
 // must run on a control plane. A second call completes an interrupted one.
 func Forget(ctx context.Context, h *local.Host, name string) error {
+	return forget(h.Limited(ctx), h, name, func(ctx context.Context) (known bool, err error) {
+		ip, err := parts.Anywhere(h, name).Dead(ctx)
+		return ip != "", err
+	})
+}
+
+// ForgetCompromised removes a worker that somebody else controls, whether it is alive or
+// not: the worker itself writes the address at which it would be asked. It also deletes
+// the worker's pods, whose tokens would open the API until they are gone.
+func ForgetCompromised(ctx context.Context, h *local.Host, name string) error {
 	ctx = h.Limited(ctx)
-	ip, err := parts.EtcdMember(h).Forget(ctx, name)
-	if ip == "" && err == nil {
-		ip, err = parts.Anywhere(h, name).Dead(ctx)
+	if err := forget(ctx, h, name, parts.Anywhere(h, name).Exists); err != nil {
+		return err
 	}
-	if ip == "" && err == nil {
+	return parts.Anywhere(h, name).DropPods(ctx)
+}
+
+// forget removes a host that known, its place in etcd, or the members of etcd show to be
+// a host of the cluster.
+func forget(ctx context.Context, h *local.Host, name string, known func(context.Context) (bool, error)) error {
+	ip, err := parts.EtcdMember(h).Forget(ctx, name)
+	found := ip != ""
+	if !found && err == nil {
+		found, err = known(ctx)
+	}
+	if !found && err == nil {
 		err = parts.Etcd(h).Do(ctx, func(client *clientv3.Client) error { return hasPlace(ctx, client, name) })
 	}
 	if err != nil {
