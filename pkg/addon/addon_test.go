@@ -106,6 +106,25 @@ func TestContainedAddons(t *testing.T) {
 	}
 }
 
+// TestWhereTokensOfRootAre: the token of a pod that can create any pod is on no worker.
+func TestWhereTokensOfRootAre(t *testing.T) {
+	addons := variants()["full"]
+	addons.VolumesDir = "/volumes"
+	text, err := addons.Named(config.AddonLocalPath)
+	must.NoError(t, err)
+	all, err := kube.Objects(text)
+	must.NoError(t, err)
+	for _, o := range all {
+		if o.GetKind() != "Deployment" {
+			continue
+		}
+		on, _, err := unstructured.NestedStringMap(o.Object, "spec", "template", "spec", "nodeSelector")
+		if _, only := on["node-role.kubernetes.io/control-plane"]; err != nil || !only {
+			t.Errorf("%s runs on %v, %v", o.GetName(), on, err)
+		}
+	}
+}
+
 func TestClaims(t *testing.T) {
 	one := corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pvc-1"}}
 	one.Spec.ClaimRef = &corev1.ObjectReference{Namespace: "default", Name: "data"}
