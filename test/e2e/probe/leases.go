@@ -30,7 +30,7 @@ func leases(ctx context.Context, endpoint, count, subnet, first string) error {
 		key := fmt.Sprintf("/coreos.com/network/subnets/%d.%d.%d.0-24", at[0], int(at[1])+i/256, i%256)
 		value, err := json.Marshal(map[string]any{
 			"PublicIP": ip, "BackendType": "vxlan",
-			"BackendData": map[string]any{"VNI": 1, "VtepMAC": fmt.Sprintf("0a:00:00:00:%02x:%02x", i/256, i%256)},
+			"BackendData": map[string]any{"VNI": 1, "VtepMAC": mac(ip)},
 		})
 		if err != nil {
 			return err
@@ -60,4 +60,10 @@ func etcdClient(ctx context.Context, endpoint string) (*clientv3.Client, error) 
 		Context: ctx, Endpoints: []string{endpoint},
 		TLS: &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12},
 	})
+}
+
+// mac returns the MAC address that belongs to the address of a host.
+func mac(host netip.Addr) string {
+	ip := host.As4()
+	return fmt.Sprintf("0a:4b:%02x:%02x:%02x:%02x", ip[0], ip[1], ip[2], ip[3])
 }
