@@ -13,10 +13,14 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/link/clients"
 )
 
 // brief is the patience of impatient.
 const brief = time.Second
+
+var short = clients.Limits{Silence: 100 * time.Millisecond, PerByte: time.Microsecond}
 
 // impatient runs a registry that waits briefly for its clients, and reports each
 // request that it has answered.
@@ -26,7 +30,7 @@ func impatient(t *testing.T) (addr string, answered chan string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.patience = brief
+	s.clients.Silence = brief
 	answered = make(chan string, 1000)
 	return listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() { answered <- r.Method }()
@@ -107,7 +111,7 @@ func TestAConnectionIsUsedAgain(t *testing.T) {
 func TestWorkAfterTheBody(t *testing.T) {
 	ended := make(chan error, 1)
 	addr := listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, r, end := withLimits(w, r, 100*time.Millisecond)
+		_, r, end := short.Request(w, r)
 		defer end()
 		_, _ = io.Copy(io.Discard, r.Body)
 		time.Sleep(300 * time.Millisecond)
@@ -129,11 +133,11 @@ func (drip) Write(p []byte) (int, error) {
 
 // TestAClientThatReadsAByteAtATime must not hold a blob that other nodes wait for.
 func TestAClientThatReadsAByteAtATime(t *testing.T) {
-	w, _, end := withLimits(drip{httptest.NewRecorder()}, httptest.NewRequest(http.MethodGet, "/", nil), 100*time.Millisecond)
+	w, _, end := short.Request(drip{httptest.NewRecorder()}, httptest.NewRequest(http.MethodGet, "/", nil))
 	defer end()
 	for range 1000 {
 		if _, err := w.Write([]byte("x")); err != nil {
-			if !errors.Is(err, errSlow) {
+			if !errors.Is(err, clients.ErrSlow) {
 				t.Error(err)
 			}
 			return
@@ -152,14 +156,14 @@ func TestManifestsNeedLittleMemory(t *testing.T) {
 		t.Fatal(got.Status)
 	}
 	before := heap()
-	var clients sync.WaitGroup
+	var all sync.WaitGroup
 	for range 8 {
-		clients.Go(func() { dial(t, addr, "GET /v2/a/b/manifests/c HTTP/1.1\r\nHost: a.test\r\n\r\n") })
-		clients.Go(func() {
+		all.Go(func() { dial(t, addr, "GET /v2/a/b/manifests/c HTTP/1.1\r\nHost: a.test\r\n\r\n") })
+		all.Go(func() {
 			dial(t, addr, fmt.Sprintf("PUT /v2/a/b/manifests/d HTTP/1.1\r\nHost: a.test\r\nContent-Length: %d\r\n\r\n%s", len(large), large[1000:]))
 		})
 	}
-	clients.Wait()
+	all.Wait()
 	if grown := heap() - before; grown > 20<<20 {
 		t.Errorf("the memory has grown by %d MB", grown>>20)
 	}

@@ -19,7 +19,7 @@ func TestConnectionsOfOneAddress(t *testing.T) {
 		return err == nil
 	}
 	var open []net.Conn
-	for range maxConnections {
+	for range nodes.Connections {
 		c := dial(t, addr, request)
 		if !works(c) {
 			t.Fatal("a connection below the limit")
@@ -58,7 +58,7 @@ func TestALongName(t *testing.T) {
 			t.Errorf("%s: %s", method, got.Status)
 		}
 	}
-	header := strings.Repeat("x", maxHeader+8192)
+	header := strings.Repeat("x", nodes.Header+8192)
 	if got := ask(t, http.MethodGet, "http://"+listen(t, s.Config.Handler)+"/v2/", "", "Cookie", header); got.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
 		t.Errorf("a header of %d bytes: %s", len(header), got.Status)
 	}

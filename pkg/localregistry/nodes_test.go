@@ -24,7 +24,7 @@ func TestANodeThatReadsNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.patience = 100 * time.Millisecond
+	r.clients.Silence = 100 * time.Millisecond
 	s := httptest.NewServer(r)
 	t.Cleanup(s.Close)
 	addr := strings.TrimPrefix(s.URL, "http://")

@@ -27,9 +27,9 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/mirror"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/link/clients"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/registry"
 )
 
@@ -75,7 +75,7 @@ type Server struct {
 	name      string
 	store     *store
 	upstreams map[string]*upstream // by the name of the registry
-	patience  time.Duration        // nodeLimit
+	clients   clients.Limits
 	log       func(string)
 	noted     atomic.Int64 // when note has logged last, in seconds
 	parsing   sync.Mutex   // of manifests
@@ -95,7 +95,7 @@ func New(o Settings) (*Server, error) {
 	for _, name := range Upstreams {
 		mirrors = append(mirrors, mirror.Mirror{Of: name, Host: name})
 	}
-	s := &Server{name: o.Name, store: kept, upstreams: map[string]*upstream{}, patience: nodeLimit, log: o.Log}
+	s := &Server{name: o.Name, store: kept, upstreams: map[string]*upstream{}, clients: nodes, log: o.Log}
 	for _, m := range mirrors {
 		if s.upstreams[m.Of] != nil {
 			continue // a mirror of the user comes before the registry itself
@@ -109,7 +109,7 @@ func New(o Settings) (*Server, error) {
 
 // Serve answers requests on addr until ctx ends.
 func (s *Server) Serve(ctx context.Context, addr string) error {
-	return registry.ServeImages(ctx, addr, newHTTPServer(s))
+	return registry.ServeImages(ctx, addr, s.clients.Server(s))
 }
 
 // target is what a request is about.
@@ -149,7 +149,7 @@ func (s *Server) parse(r *http.Request) (t target, ok bool) {
 
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	w, r, end := withLimits(w, r, s.patience)
+	w, r, end := s.clients.Request(w, r)
 	defer end()
 	if fromBrowser(r) {
 		refuse(w, http.StatusForbidden, "DENIED", "this registry does not serve web pages")

@@ -37,7 +37,7 @@ func serve(t *testing.T, dir string, mirrors ...mirror.Mirror) (addr string, s *
 func listen(t *testing.T, h http.Handler) (addr string) {
 	t.Helper()
 	s := httptest.NewUnstartedServer(h)
-	s.Config = newHTTPServer(h)
+	s.Config = nodes.Server(h)
 	s.Start()
 	t.Cleanup(s.Close)
 	return strings.TrimPrefix(s.URL, "http://")

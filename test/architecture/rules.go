@@ -77,7 +77,7 @@ var parts = [][]string{
 
 	{"pkg/bundle/compression"},
 	{"pkg/bundle"},
-	{"pkg/bundle/artifact"},
+	{"pkg/bundle/artifact", "pkg/bundle/peer"},
 
 	{"cmd/kube-bootstrap/progress"},
 	{"cmd/kube-bootstrap/exit"},
