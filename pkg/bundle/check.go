@@ -18,15 +18,22 @@ import (
 // before anything is loaded.
 func (b *Bundle) Check(ctx context.Context, arch string) error {
 	if !slices.Contains(b.Archs(), arch) {
-		return fmt.Errorf("bundle %s: it is for %s, not for %s", b.Path, strings.Join(b.Archs(), ", "), arch)
+		return b.errOtherArch(arch)
 	}
 	return b.CheckImages(ctx, b.Images, arch)
+}
+
+func (b *Bundle) errOtherArch(arch string) error {
+	return fmt.Errorf("bundle %s: it is for %s, not for %s", b.Path, strings.Join(b.Archs(), ", "), arch)
 }
 
 // CheckImages is Check for some images.
 func (b *Bundle) CheckImages(ctx context.Context, images []Image, arch string) error {
 	if b.fetch != nil {
 		return nil // blobs from a registry are verified when they are read
+	}
+	if !b.holds(arch) {
+		return b.errOtherArch(arch)
 	}
 	return b.checkBlobs(ctx, b.blobsOf(images, arch))
 }

@@ -57,16 +57,16 @@ func (b *Bundle) readHead() error {
 		b.Manifest, b.raw, b.signature = h.manifest, h.raw, h.signature
 		return nil
 	}
-	if err := b.decodeHead(); err != nil {
+	if err := b.decodeHead(io.NewSectionReader(b.file, 0, b.size)); err != nil {
 		return err
 	}
 	heads.Store(b.Path, versionedHead{version, head{b.Manifest, b.raw, b.signature}})
 	return nil
 }
 
-func (b *Bundle) decodeHead() error {
+func (b *Bundle) decodeHead(from io.Reader) error {
 	// One worker: more would read beyond the head.
-	decoder, err := compression.NewDecoder(io.NewSectionReader(b.file, 0, b.size), 1)
+	decoder, err := compression.NewDecoder(from, 1)
 	if err != nil {
 		return err
 	}

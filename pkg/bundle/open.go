@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"strings"
 
 	digest "github.com/opencontainers/go-digest"
 	"golang.org/x/sys/unix"
@@ -130,6 +131,9 @@ func (b *Bundle) Signer() string {
 // Find returns the image of a reference for an architecture.
 func (b *Bundle) Find(ref, arch string) (Image, error) {
 	found, err := b.Manifest.Find(ref, arch)
+	if err == nil && !b.holds(arch) {
+		err = fmt.Errorf("it is for %s, not for %s", strings.Join(b.Archs(), ", "), arch)
+	}
 	return found, step.Wrap(err, "bundle %s", b.Path)
 }
 
@@ -180,6 +184,20 @@ func SignedBy(keyFile string) Option {
 		key, err := readVerificationKey(keyFile)
 		if err != nil {
 			return fmt.Errorf("%w: %s", ErrKey, err.Error()) // fs.ErrNotExist would mean that the bundle is missing
+		}
+		return verifySignature(key, b.raw, b.signature)
+	}
+}
+
+// SignedByKey is SignedBy with the content of the file.
+func SignedByKey(text []byte) Option {
+	return func(b *Bundle) error {
+		if len(text) == 0 {
+			return nil
+		}
+		key, err := parseVerificationKey(text, "the key that the cluster requires")
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrKey, err)
 		}
 		return verifySignature(key, b.raw, b.signature)
 	}

@@ -60,21 +60,29 @@ func fingerprint(key ed25519.PublicKey) string {
 
 // ReadSigningKey reads a private key as openssl writes it: PKCS#8 in PEM.
 func ReadSigningKey(path string) (ed25519.PrivateKey, error) {
-	return readKey[ed25519.PrivateKey](path, x509.ParsePKCS8PrivateKey,
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return parseKey[ed25519.PrivateKey](data, path, x509.ParsePKCS8PrivateKey,
 		"private key; make one by `openssl genpkey -algorithm ed25519 -out FILE`")
 }
 
 func readVerificationKey(path string) (ed25519.PublicKey, error) {
-	return readKey[ed25519.PublicKey](path, x509.ParsePKIXPublicKey,
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return parseVerificationKey(data, path)
+}
+
+func parseVerificationKey(data []byte, path string) (ed25519.PublicKey, error) {
+	return parseKey[ed25519.PublicKey](data, path, x509.ParsePKIXPublicKey,
 		"public key; make it by `openssl pkey -in PRIVATE -pubout -out FILE`")
 }
 
-// readKey reads a key in PEM. wanted ends the error for a key of another type.
-func readKey[Key any](path string, parse func([]byte) (any, error), wanted string) (key Key, err error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return key, err
-	}
+// parseKey reads a key in PEM, the content of path. wanted ends the error for a key of another type.
+func parseKey[Key any](data []byte, path string, parse func([]byte) (any, error), wanted string) (key Key, err error) {
 	block, _ := pem.Decode(data)
 	if block == nil {
 		return key, fmt.Errorf("%s is no key in PEM", path)

@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"archive/tar"
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -35,6 +36,9 @@ func (b *Bundle) Verify(ctx context.Context) error {
 	}
 	for _, img := range b.Images {
 		for arch, p := range img.Platforms {
+			if !b.holds(arch) {
+				continue
+			}
 			if err := v.platform(p); err != nil {
 				return fmt.Errorf("bundle %s: image %s for %s: %w", b.Path, img.Ref, arch, err)
 			}
@@ -61,6 +65,12 @@ func (v *verification) file() error {
 		return err
 	}
 	for i := range v.Frames {
+		if v.isHole(i) {
+			if err := v.hole(i); err != nil {
+				return err
+			}
+			continue
+		}
 		if err := v.checkFrame(v.ctx, i); err != nil {
 			return err
 		}
@@ -110,6 +120,22 @@ func (v *verification) walk(compressed io.Reader, member func(h *tar.Header, off
 	}
 }
 
+// hole requires that a frame that was left out is empty.
+func (v *verification) hole(frame int) error {
+	content := bufio.NewReader(io.TeeReader(WithContext(v.ctx, v.section(frame)), v.progress))
+	for {
+		one, err := content.ReadByte()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		case one != 0:
+			return fmt.Errorf("frame %d is cut short or damaged", frame)
+		}
+	}
+}
+
 type counter int64
 
 func (n *counter) Write(p []byte) (int, error) {
@@ -137,7 +163,7 @@ func (v *verification) complete() error {
 		}
 	}
 	for d, blob := range v.Blobs {
-		if !blob.InBase && !v.seen[blobName(d)] {
+		if !blob.InBase && !v.isHole(blob.Frame) && !v.seen[blobName(d)] {
 			return fmt.Errorf("%s is missing", blobName(d))
 		}
 	}
