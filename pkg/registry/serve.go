@@ -36,14 +36,18 @@ func Serve(ctx context.Context, s Served) error {
 	return ServeImages(ctx, s.Listen, &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute})
 }
 
-// ServeImages runs the server of a registry on addr until ctx ends.
+// ServeImages runs a server on addr until ctx ends, with TLS if it is configured.
 func ServeImages(ctx context.Context, addr string, server *http.Server) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
 	if err != nil {
 		return fmt.Errorf("serve images: %w", err)
 	}
 	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+	serve := server.Serve
+	if server.TLSConfig != nil {
+		serve = func(l net.Listener) error { return server.ServeTLS(l, "", "") }
+	}
+	if err := serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve images: %w", err)
 	}
 	return nil
