@@ -21,6 +21,7 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	bootstrap "k8s.io/cluster-bootstrap/token/api"
 	"k8s.io/cluster-bootstrap/token/jws"
 
@@ -133,6 +134,7 @@ func (m *master) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		"/api/v1/namespaces/kube-system/configmaps/kube-bootstrap":       corev1.ConfigMap{Data: map[string]string{settingsKey: "podCIDR: 10.1.0.0/16\n", etcdCAKey: string(m.ca.pem())}},
 		"/api/v1/namespaces/kube-system/secrets/kube-bootstrap-registry": corev1.Secret{Data: map[string][]byte{registryKey: []byte("way")}},
 		"/version": map[string]string{"gitVersion": "v1.36.3"},
+		"/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes": discoveryv1.EndpointSlice{Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"10.0.0.1"}}}},
 		"/apis/authentication.k8s.io/v1/selfsubjectreviews": authenticationv1.SelfSubjectReview{
 			Status: authenticationv1.SelfSubjectReviewStatus{UserInfo: authenticationv1.UserInfo{Groups: m.token.groups()}},
 		},

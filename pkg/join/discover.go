@@ -10,6 +10,7 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	bootstrap "k8s.io/cluster-bootstrap/token/api"
 	"k8s.io/cluster-bootstrap/token/jws"
@@ -167,11 +168,31 @@ func (d *discovery) handover(ctx context.Context) (Handover, error) {
 			return Handover{}, err
 		}
 	}
+	planes, err := d.controlPlanes(ctx)
 	return Handover{
 		ClusterCA:     pki.EncodeCertificate(d.ca.Load()),
 		ServerVersion: server.GitVersion,
 		Settings:      []byte(settings.Data[settingsKey]),
 		Registry:      registry.Data[registryKey],
 		EtcdCA:        []byte(settings.Data[etcdCAKey]),
-	}, nil
+		VerifyKey:     []byte(settings.Data[verifyKey]),
+		ControlPlanes: planes,
+	}, err
+}
+
+// controlPlanes returns the addresses of the API servers. A control plane of an earlier version
+// of kube-bootstrap tells no host.
+func (d *discovery) controlPlanes(ctx context.Context) (all []string, err error) {
+	var slice discoveryv1.EndpointSlice
+	q := &question{
+		method: http.MethodGet, path: "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes",
+		what: "the addresses of the control planes", into: &slice,
+	}
+	if err := d.ask(ctx, q); err != nil && !isProblem(err, notJoinable) {
+		return nil, err
+	}
+	for _, endpoint := range slice.Endpoints {
+		all = append(all, endpoint.Addresses...)
+	}
+	return all, nil
 }

@@ -27,12 +27,14 @@ const (
 
 // Handover is what a master gives to a host that joins.
 type Handover struct {
-	ClusterCA     []byte `json:"-"` // PEM
-	Server        string `json:"server"`
-	ServerVersion string `json:"serverVersion"`
-	Settings      []byte `json:"settings"` // of the whole cluster, YAML of the caller
-	EtcdCA        []byte `json:"-"`        // PEM
-	Registry      []byte `json:"-"`        // as Publisher was given it; the caller keeps it
+	ClusterCA     []byte   `json:"-"` // PEM
+	Server        string   `json:"server"`
+	ServerVersion string   `json:"serverVersion"`
+	Settings      []byte   `json:"settings"` // of the whole cluster, YAML of the caller
+	EtcdCA        []byte   `json:"-"`        // PEM
+	Registry      []byte   `json:"-"`        // as Publisher was given it; the caller keeps it
+	VerifyKey     []byte   `json:"-"`        // PEM; nil: bundles need no signature
+	ControlPlanes []string `json:"-"`        // addresses of all
 	// Shared is what control planes share, by path; nil for a worker.
 	Shared map[string][]byte `json:"-"`
 }

@@ -27,6 +27,7 @@ const (
 	registryName = "kube-bootstrap-registry"
 	registryKey  = "registry.json"
 	etcdCAKey    = "etcd-ca.crt"
+	verifyKey    = "verify-key.pub"
 )
 
 // Publisher is the master's side: what it lays ready for hosts that join.
@@ -37,6 +38,7 @@ type Publisher struct {
 	Settings  []byte       // of the whole cluster, YAML; Handover.Settings gives it back
 	EtcdCA    []byte       // PEM
 	Registry  []byte       // the settings of a private registry, of the caller; Handover.Registry returns them
+	VerifyKey []byte       // PEM of the public key of those who sign bundles; nil: none
 }
 
 // Publish is the step that lets hosts join: cluster-info, the handover, and
@@ -71,6 +73,8 @@ func (p Publisher) objects() ([]*kube.Object, error) {
 		"EtcdCA":        p.EtcdCA,
 		"FlannelSigner": FlannelSigner,
 		"Registry":      p.Registry,
+		"VerifyKey":     p.VerifyKey,
+		"ImagesPath":    imagesPath,
 	}); err != nil {
 		return nil, err
 	}
