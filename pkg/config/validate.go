@@ -108,6 +108,9 @@ func (c Config) together() field.ErrorList {
 	if c.BalancerPort == c.APIServerPort || c.BalancerPort+1 == c.APIServerPort {
 		wrong("balancerPort", strconv.Itoa(c.BalancerPort), "it and the next one must not be the apiServerPort %d; choose another", c.APIServerPort)
 	}
+	if c.APIServerPort == 65535 {
+		wrong("apiServerPort", "65535", "must be lower, because the agents of control planes use the next port; choose another")
+	}
 	if c.FlannelBackend == "udp" && c.Arch != "amd64" {
 		wrong("flannelBackend", c.FlannelBackend, "exists on amd64 only, not on %s; use vxlan", c.Arch)
 	}

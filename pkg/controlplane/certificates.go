@@ -3,6 +3,7 @@ package controlplane
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -127,6 +128,12 @@ func (p PKI) NodeCertificate(context.Context) ([]byte, error) {
 	request := pki.Request{CommonName: "system:node:" + p.HostName, Organizations: []string{"system:nodes"}, Client: true, Life: p.LeafLife}
 	node, err := signer.Issue(request, p.Now())
 	return append(node.Cert, node.Key...), err
+}
+
+// ServingCertificate returns the certificate with which the API server of this host serves.
+func (p PKI) ServingCertificate() (*tls.Certificate, error) {
+	pair, err := tls.LoadX509KeyPair(p.Files.Path(apiserver+".crt"), p.Files.Path(apiserver+".key"))
+	return &pair, err
 }
 
 // issuing is one run of the step that issues certificates.

@@ -27,11 +27,13 @@ type Source struct {
 	Registry   *registry.Registry
 	Docker     *docker.Engine
 	Versions   image.Versions
-	Path       string        // HostPath, or the value of --bundle
-	Base       string        // the bundle on which Path was built; empty: none
-	VerifyKey  string        // file of the public key that Path must be signed by; empty: it need not be signed
-	Images     []image.Image // of the cluster
-	Arch       string        // of this host
+	Path       string         // HostPath, or the value of --bundle
+	Base       string         // the bundle on which Path was built; empty: none
+	VerifyKey  string         // file of the public key that Path must be signed by; empty: it need not be signed
+	Key        []byte         // the content of VerifyKey, before this host has the file
+	Offered    *bundle.Bundle // the head of the bundle that a step brings to Path; nil: no step does
+	Images     []image.Image  // of the cluster
+	Arch       string         // of this host
 	Files      host.Files
 	Broadcast  *bundle.Broadcast // of all loads of this host; nil: each load decompresses for itself
 	KeepImages bool              // Undo does not remove images
@@ -40,7 +42,15 @@ type Source struct {
 
 // Open opens the bundle at Path.
 func (s Source) Open() (*bundle.Bundle, error) {
-	return bundle.Open(s.Path, bundle.SignedBy(s.VerifyKey), bundle.WithBase(s.Base), bundle.WithBroadcast(s.Broadcast))
+	return bundle.Open(s.Path, s.Signed(), bundle.WithBase(s.Base), bundle.WithBroadcast(s.Broadcast))
+}
+
+// Signed returns the option that refuses a bundle without the required signature.
+func (s Source) Signed() bundle.Option {
+	if len(s.Key) > 0 {
+		return bundle.SignedByKey(s.Key)
+	}
+	return bundle.SignedBy(s.VerifyKey)
 }
 
 // InstallCNIPlugins is the step that installs the CNI plugins of this source.
@@ -65,9 +75,22 @@ func (s Source) open(ctx context.Context) (imageSource, error) {
 		return s.fromDocker(ctx)
 	}
 	if s.Registry != nil {
-		return artifact.Open(ctx, s.Registry, s.Versions.Kubernetes, bundle.SignedBy(s.VerifyKey))
+		return artifact.Open(ctx, s.Registry, s.Versions.Kubernetes, s.Signed())
 	}
-	return s.Open()
+	return s.here()
+}
+
+// here returns the bundle at Path, or the head of the offered one until that is there: a dry run
+// compares the images with it.
+func (s Source) here() (*bundle.Bundle, error) {
+	b, err := s.Open()
+	switch {
+	case s.Offered == nil || err == nil && b.Identity() == s.Offered.Identity():
+		return b, err
+	case err == nil:
+		b.Close()
+	}
+	return s.Offered, nil
 }
 
 // remote reports whether the source may be slow or unavailable: then names suffice.

@@ -36,6 +36,7 @@ func masterEngines(h *local.Host) step.Plan {
 	main, pods := parts.Load(h)
 	return step.Plan{
 		{remember(h, local.Master), preflight.Room(h)},
+		{parts.FetchBundle(h, local.Master).If(h.Config.Join)},
 		{kubelet.RememberSysctls(h.Files)}, // before files that show that the kubelet has run
 		{
 			h.Join.Save().If(h.Config.Join), parts.MainDocker(h).Resume(),

@@ -34,6 +34,7 @@ func workerEngines(h *local.Host) step.Plan {
 	main, pods := parts.Load(h)
 	return step.Plan{
 		{remember(h, local.Worker), preflight.Room(h)},
+		{parts.FetchBundle(h, local.Worker)},
 		{kubelet.RememberSysctls(h.Files)}, // before files that show that the kubelet has run
 		{
 			parts.MainDocker(h).Resume(), h.Join.Save(),

@@ -15,6 +15,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/balancer"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bootstrapdocker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle/peer"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/containerd"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
@@ -45,6 +46,9 @@ type Host struct {
 	RegistryLost error
 	pushed       image.Versions // of the bundle in the registry; set by Resolve
 	ByHand       bool           // the user has loaded the images into the main Docker
+	key          []byte         // of those who sign bundles, from the cluster; set by Resolve
+	Offer        *peer.Offer    // the bundle of a control plane, if this host has none; set by Resolve
+	OfferErr     error          // why no control plane offers one; set by Resolve
 	Versions     image.Versions
 	Images       []image.Image
 	Answers      []Answer // set by Resolve

@@ -73,12 +73,16 @@ func (h *Host) askMaster(ctx context.Context) error {
 		return err
 	}
 	h.follow(theirs)
+	h.takeKey(handover.VerifyKey)
 	if h.Registry == nil {
 		if h.Registry, err = registry.Parse(handover.Registry); err != nil {
 			return err
 		}
 	}
-	return errors.Join(h.UseCatalogue(), joinSkewProblem(h, handover.ServerVersion))
+	if err := errors.Join(h.UseCatalogue(), joinSkewProblem(h, handover.ServerVersion)); err != nil {
+		return err
+	}
+	return h.askForBundle(ctx)
 }
 
 // askRegistry adopts the versions of the bundle in the registry. An installed
@@ -93,7 +97,7 @@ func (h *Host) askRegistry(ctx context.Context) error {
 	if err := h.Registry.Check(ctx, artifact.IndexPath, false); err != nil || !h.FromRegistry() {
 		return err
 	}
-	b, err := artifact.Open(ctx, h.Registry, h.Versions.Kubernetes, bundle.SignedBy(h.Config.VerifyKey))
+	b, err := artifact.Open(ctx, h.Registry, h.Versions.Kubernetes, h.Source().Signed())
 	switch {
 	case errors.Is(err, bundle.ErrUntrusted):
 		return &step.Problem{Name: "bundle", Text: err.Error(), Remedy: "push a bundle that is signed with the key of --verify-key, or set --verify-key to the public key of its signer"}

@@ -94,7 +94,7 @@ func (h *Host) ImagesOf(role string) []image.Image {
 // Source returns the image source of this host.
 func (h *Host) Source() offline.Source {
 	s := offline.Source{
-		Path: h.Config.Bundle, Base: h.Config.BundleBase, VerifyKey: h.Config.VerifyKey, Versions: h.Versions,
+		Path: h.Config.Bundle, Base: h.Config.BundleBase, VerifyKey: h.Config.VerifyKey, Key: h.key, Versions: h.Versions,
 		Images: h.Images, Arch: h.Config.Arch, Files: h.Files, KeepImages: h.Config.KeepImages, Broadcast: h.Loads,
 	}
 	switch {
@@ -104,6 +104,9 @@ func (h *Host) Source() offline.Source {
 		s.Registry = h.Registry
 	case s.Path == "":
 		s.Path = offline.HostPath
+		if h.Offer != nil {
+			s.Offered = h.Offer.Head
+		}
 	}
 	return s
 }

@@ -158,11 +158,12 @@ func Publish(h *local.Host) step.Step {
 	publish := later("let hosts join", func() (step.Step, error) {
 		clusterCA, clusterErr := h.Files.Read(join.ClusterCAFile)
 		etcdCA, etcdErr := h.Files.Read(join.EtcdCAFile)
+		signers, keyErr := h.RequiredKey()
 		way, err := h.Registry.Marshal()
 		return join.Publisher{
 			API: kube.Kubeconfig(controlplane.AdminConf), Server: local.BalancedAPI(h), ClusterCA: clusterCA, EtcdCA: etcdCA,
-			Settings: file.Shared(h.Config), Registry: way,
-		}.Publish(), cmp.Or(clusterErr, etcdErr, err)
+			Settings: file.Shared(h.Config), Registry: way, VerifyKey: signers,
+		}.Publish(), cmp.Or(clusterErr, etcdErr, keyErr, err)
 	})
 	tell := h.Files.Step(publish.Name, func() ([]host.File, error) { return []host.File{local.OpenMark}, nil })
 	return step.Step{

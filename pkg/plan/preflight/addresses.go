@@ -104,7 +104,7 @@ func portProblem(_ context.Context, h request) error {
 	}
 	ports := []int{10250, h.Config.BalancerPort, h.Config.BalancerPort + 1}
 	if h.role == local.Master {
-		ports = append(ports, h.Config.APIServerPort, 2379, 2380, 10257, 10259)
+		ports = append(ports, h.Config.APIServerPort, local.BundlePort(h.Host), 2379, 2380, 10257, 10259)
 	}
 	var problems []error
 	for _, port := range ports {

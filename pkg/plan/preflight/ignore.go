@@ -14,7 +14,7 @@ import (
 // the preflight checks and of their problems. test/architecture compares them
 // with the source.
 var problemNames = []string{
-	"addon", "addon-data", "arch", "auto-remove", "backend-module", "bridge-netfilter", "bundle", "ca-cert-hash", "certificate-key", "cgroup-cpu", "cgroup-memory", "cgroup-pids",
+	"addon", "addon-data", "arch", "auto-remove", "backend-module", "bridge-netfilter", "bundle", "bundle-offer", "ca-cert-hash", "certificate-key", "cgroup-cpu", "cgroup-memory", "cgroup-pids",
 	"clock", "cluster-identity", "cluster-info", "cluster-info-forged", "cni-config", "cni-plugin", "containerd", "containerd-config", "containerd-missing", "containerd-pods",
 	"containerd-registry", "containerd-version", "daemon-json", "disk-inodes", "disk-space", "docker", "docker-flags", "docker-hangs", "docker-missing", "docker-settings", "docker-stopped", "docker-unit", "docker-version",
 	"etcd-version", "flannel-backend", "flannel-backend-arch", "flannel-network", "flannel-network-in-use", "flannel-network-size", "handover-lost", "images",

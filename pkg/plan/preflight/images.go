@@ -64,12 +64,27 @@ func imagesProblem(ctx context.Context, h request) error {
 		return nil
 	}
 	for _, f := range (&step.Runner{}).Look(ctx, step.Plan{parts.LoadAll(h.Host, imagesFor(h))}) {
+		if errors.Is(f.Err, fs.ErrNotExist) && h.OfferErr != nil {
+			return notOffered(h)
+		}
 		if errors.Is(f.Err, fs.ErrNotExist) {
 			return &step.Problem{Name: "bundle", Text: fmt.Sprintf("this host does not have all images of Kubernetes %s, and no bundle to load them from", h.Versions.Kubernetes),
 				Remedy: "give a bundle with --bundle (`kube-bootstrap offline build` creates it), or a registry with --registry"}
 		}
 	}
 	return nil // the load steps report other errors
+}
+
+// notOffered returns the problem of a host that joins, has no bundle, and can fetch none.
+func notOffered(h request) error {
+	if errors.Is(h.OfferErr, bundle.ErrUntrusted) {
+		return &step.Problem{Name: "bundle", Firm: true, Text: "the bundles of the control planes are not signed as they must be: " + h.OfferErr.Error(),
+			Remedy: "run `kube-bootstrap master --bundle` on a control plane with a bundle that is signed with this key, give one here, or set --verify-key"}
+	}
+	return &step.Problem{Name: "bundle-offer", Firm: true,
+		Text: fmt.Sprintf("this host lacks images of Kubernetes %s for %s, has no bundle of them, and can fetch none: %v", h.Versions.Kubernetes, h.Config.Arch, h.OfferErr),
+		Remedy: fmt.Sprintf("run `kube-bootstrap master --bundle FILE` on a control plane with a bundle for %s (`kube-bootstrap offline pull --arch` or `offline build --arch` makes one "+
+			"for several architectures), or give this host such a bundle with --bundle, or a registry with --registry", h.Config.Arch)}
 }
 
 func imagesFor(h request) offline.Source {

@@ -74,7 +74,9 @@ func loadedImages(h *local.Host, role string) []agent.Duty {
 	const limit = 10 * time.Minute // includes a slow registry
 	h = h.WithImages(h.ImagesOf(role))
 	main, pods := parts.Load(h)
+	joined := role == local.Worker || h.Config.Join
 	return []agent.Duty{
+		{Step: parts.FetchBundle(h, role).If(joined), On: agent.BootstrapDocker | agent.MainDocker | agent.Containerd | agent.Files, Limit: limit},
 		{Step: parts.LoadBootstrap(h, "flannel"), On: agent.BootstrapDocker, Limit: limit},
 		{Step: main, On: agent.MainDocker, Limit: limit},
 		{Step: pods, On: agent.Containerd, Limit: limit},

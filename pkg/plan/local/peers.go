@@ -1,0 +1,72 @@
+package local
+
+import (
+	"context"
+	"net"
+	"slices"
+	"strconv"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/balancer"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle/peer"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/offline"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// BundlePort is the port at which the agents of control planes serve their bundles. It is the one
+// after that of the API server, which a joining host knows.
+func BundlePort(h *Host) int { return h.Config.APIServerPort + 1 }
+
+// BundleAddress returns the address at which a control plane serves its bundle.
+func BundleAddress(h *Host, ip string) string {
+	return net.JoinHostPort(ip, strconv.Itoa(BundlePort(h)))
+}
+
+// Peers returns the client with which this host fetches the bundle of a control plane.
+func Peers(h *Host) peer.Client {
+	return peer.Client{
+		Servers: h.bundleServers, Connect: h.Join.PeerTLS,
+		Kubernetes: h.Versions.Kubernetes, Arch: h.Config.Arch, Options: []bundle.Option{h.Source().Signed()},
+	}
+}
+
+// bundleServers lists all control planes that this host knows, but not itself.
+func (h *Host) bundleServers(ctx context.Context) (all []string) {
+	handover, _ := h.Join.Handover(ctx)     // empty if this host must ask and has no token
+	state, _ := balancer.ReadState(h.Files) // empty before this host has joined
+	for _, ip := range slices.Concat([]string{h.Config.MasterIP}, handover.ControlPlanes, state.Addresses()) {
+		if server := BundleAddress(h, ip); ip != "" && ip != h.Config.IPAddress && !slices.Contains(all, server) {
+			all = append(all, server)
+		}
+	}
+	return all
+}
+
+// NeedsBundle reports whether no setting names a source of images and this host has no bundle
+// that fits.
+func (h *Host) NeedsBundle() bool {
+	if h.Config.Bundle != "" || h.Registry != nil || h.ByHand {
+		return false
+	}
+	b, err := bundle.Open(h.Files.Path(offline.HostPath), h.Source().Signed())
+	if err != nil {
+		return true
+	}
+	defer b.Close()
+	return b.Versions.Kubernetes != h.Versions.Kubernetes || !slices.Contains(b.Archs(), h.Config.Arch)
+}
+
+// askForBundle looks for a bundle on the control planes, which knows the versions of the
+// components. Without one, preflight reports a problem if this host lacks images.
+func (h *Host) askForBundle(ctx context.Context) error {
+	if !h.NeedsBundle() {
+		return nil
+	}
+	ctx, cancel := step.Checking(ctx)
+	defer cancel()
+	if h.Offer, h.OfferErr = Peers(h).Look(ctx); h.OfferErr != nil {
+		return nil
+	}
+	h.pushed = h.Offer.Head.Versions
+	return h.UseCatalogue()
+}

@@ -1,0 +1,45 @@
+package parts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/offline"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// FetchBundle is the step with which a host that joins fetches the bundle of a control plane, if
+// it lacks images. The bundle stays on the host, so that a killed run continues the transfer, and
+// that the agent restores images while no control plane answers. A further control plane passes
+// it on.
+func FetchBundle(h *local.Host, role string) step.Step {
+	return step.Step{
+		Name: "fetch images from a control plane",
+		Check: func(ctx context.Context) (step.Diff, error) {
+			if !h.NeedsBundle() || !lacksImages(ctx, h, role) {
+				return nil, nil
+			}
+			return step.Diff{fmt.Sprintf("write %s: Kubernetes %s for %s", offline.HostPath, h.Versions.Kubernetes, h.Config.Arch)}, nil
+		},
+		Apply: func(ctx context.Context) error { return local.Peers(h).Fetch(ctx, h.Files, offline.HostPath) },
+		Undo: func(context.Context) error {
+			if h.Config.KeepImages {
+				return nil
+			}
+			return h.Files.Drop(append(h.Files.Match(offline.HostPath+".*"), offline.HostPath)...)
+		},
+	}
+}
+
+// lacksImages reports whether a store of this host, or its directory of CNI plugins, lacks
+// something that only a bundle has. It compares names.
+func lacksImages(ctx context.Context, h *local.Host, role string) bool {
+	from := h.Source()
+	from.Path, from.Offered, from.Images = "", nil, h.ImagesOf(role)
+	looks := step.Plan{append(LoadAll(h, from), from.InstallCNIPlugins())}
+	return slices.ContainsFunc((&step.Runner{}).Look(ctx, looks), func(f step.Finding) bool { return errors.Is(f.Err, fs.ErrNotExist) })
+}

@@ -1,0 +1,40 @@
+package upkeep
+
+import (
+	"context"
+	"errors"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle/peer"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
+)
+
+// serveBundle serves the bundle of this control plane to other hosts of the cluster. It uses the
+// certificate of the API server of this host: joining hosts know its authority by --ca-cert-hash,
+// and it is renewed and rotated already. The address is that of the host alone, so that the port
+// is not taken on 127.0.0.1.
+func (r Resident) serveBundle(ctx context.Context, h *local.Host) error {
+	readers := join.ImageReaders{
+		API:         parts.AnyServer(h, controlplane.AgentConf),
+		Authorities: func() ([]byte, error) { return h.Files.Read(join.ClusterCAFile) },
+	}
+	return peer.Server{Open: openBundle, Allows: readers.Allows, Certificate: parts.PKI(h).ServingCertificate}.
+		Serve(ctx, local.BundleAddress(h, h.Config.IPAddress))
+}
+
+// openBundle opens the bundle of the settings in force, which a run may have changed since the
+// agent started.
+func openBundle() (*bundle.Bundle, error) {
+	h, err := local.InForce(host.Files{})
+	if err != nil {
+		return nil, err
+	}
+	if h.FromRegistry() {
+		return nil, errors.New("it has no bundle, because it loads its images from the registry " + h.Registry.Address)
+	}
+	return h.Source().Open()
+}

@@ -1,0 +1,73 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// fetchedBundle is where a host that joins keeps what it has fetched.
+const fetchedBundle = "/var/lib/kube-bootstrap/bundle.tar.zst"
+
+// joinWithoutABundle has a worker join by the command that `token create` prints on second, which
+// has fetched its own images from first. The transfer is cut, the run killed, and the image that
+// somebody removes comes from the same source.
+func joinWithoutABundle(t *testing.T, first, second, worker machine) {
+	before := worker.world(t)
+	t.Run("who may read the bundle", func(t *testing.T) { refusedReaders(t, first, worker) })
+	t.Run("no control plane has the images", func(t *testing.T) { refusedOffer(t, first, second, worker, before) })
+	line := joinCommand(t, second)
+	if strings.Contains(line, "bundle") {
+		t.Fatalf("the command names a bundle: %s", line)
+	}
+	const quota = "nft add table ip cut && nft 'add chain ip cut input { type filter hook input priority 0; }' && nft add rule ip cut input tcp sport 6444 quota over %d mbytes drop"
+	worker.sh(t, fmt.Sprintf(quota, 20))
+	worker.sh(t, "{ "+line+"; } >/tmp/join.log 2>&1 & echo $! >/tmp/join.pid")
+	size := "stat -c %s " + fetchedBundle + ".*.partial"
+	soon(t, time.Minute, "a part of the bundle", worker, fmt.Sprintf("test $(%s) -gt %d", size, 15<<20))
+	worker.sh(t, "pkill -9 -x kube-bootstrap; nft delete table ip cut")
+	had := worker.sh(t, size)
+	worker.sh(t, line)
+	t.Logf("the second run had %s bytes already", had)
+	if left := worker.sh(t, "ls "+fetchedBundle+"*"); left != fetchedBundle {
+		t.Errorf("files of the transfer: %s", left)
+	}
+	t.Run("a removed image comes back", func(t *testing.T) {
+		pause := worker.sh(t, "ctr -n k8s.io images ls -q | grep pause:")
+		for _, file := range []string{"true", "rm " + fetchedBundle} { // from the file, and from a control plane
+			worker.sh(t, file+" && ctr -n k8s.io images rm "+pause)
+			soon(t, time.Minute, "the image", worker, "ctr -n k8s.io images ls -q | grep -q "+pause)
+		}
+	})
+}
+
+// refusedReaders asks for the bundle without a credential and with a wrong one.
+func refusedReaders(t *testing.T, first, from machine) {
+	id, _, _ := strings.Cut(newToken(t, first).Token, ".")
+	const ask = "curl -sk -o /dev/null -w '%%{http_code}' %s 'https://%s:6444/bundle?kubernetes=v0&arch=amd64'"
+	for credential, want := range map[string]string{
+		"": "403",
+		"-H 'Authorization: Bearer " + id + ".0123456789abcdef'":      "403",
+		"-H 'Authorization: Bearer nonsense'":                         "403",
+		"-H 'Authorization: Bearer " + newToken(t, first).Token + "'": "404", // it has none of that version
+	} {
+		if got := from.sh(t, fmt.Sprintf(ask, credential, first.ip)); got != want {
+			t.Errorf("%.40s: %s, want %s", credential, got, want)
+		}
+	}
+}
+
+// refusedOffer has the control planes lose their bundles for a moment: the worker says so, and
+// changes nothing.
+func refusedOffer(t *testing.T, first, second, worker machine, before string) {
+	move := map[machine]string{first: bundle, second: fetchedBundle}
+	for m, path := range move {
+		m.sh(t, "mount --bind /dev/null "+path)
+		defer m.sh(t, "umount "+path)
+	}
+	refused(t, worker, joinCommand(t, first), "bundle-offer")
+	worker.sameWorld(t, "a join without images", before)
+}
