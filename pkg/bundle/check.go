@@ -18,12 +18,12 @@ import (
 // before anything is loaded.
 func (b *Bundle) Check(ctx context.Context, arch string) error {
 	if !slices.Contains(b.Archs(), arch) {
-		return b.errOtherArch(arch)
+		return errOtherArch(b, arch)
 	}
 	return b.CheckImages(ctx, b.Images, arch)
 }
 
-func (b *Bundle) errOtherArch(arch string) error {
+func errOtherArch(b *Bundle, arch string) error {
 	return fmt.Errorf("bundle %s: it is for %s, not for %s", b.Path, strings.Join(b.Archs(), ", "), arch)
 }
 
@@ -32,8 +32,8 @@ func (b *Bundle) CheckImages(ctx context.Context, images []Image, arch string) e
 	if b.fetch != nil {
 		return nil // blobs from a registry are verified when they are read
 	}
-	if !b.holds(arch) {
-		return b.errOtherArch(arch)
+	if !holds(b, arch) {
+		return errOtherArch(b, arch)
 	}
 	return b.checkBlobs(ctx, b.blobsOf(images, arch))
 }

@@ -131,7 +131,7 @@ func (b *Bundle) Signer() string {
 // Find returns the image of a reference for an architecture.
 func (b *Bundle) Find(ref, arch string) (Image, error) {
 	found, err := b.Manifest.Find(ref, arch)
-	if err == nil && !b.holds(arch) {
+	if err == nil && !holds(b, arch) {
 		err = fmt.Errorf("it is for %s, not for %s", strings.Join(b.Archs(), ", "), arch)
 	}
 	return found, step.Wrap(err, "bundle %s", b.Path)

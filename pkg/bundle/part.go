@@ -41,7 +41,8 @@ func OpenHead(path string, from io.Reader, size int64, options ...Option) (*Bund
 }
 
 // PartFor returns the sections of the file that a host of an architecture needs, in order: the
-// head, the frames of its images and the end.
+// head, the frames of its images and the end. A layer that several architectures have in common
+// is in the frame of the first one, which the others then need too.
 func (b *Bundle) PartFor(arch string) (part []Section) {
 	add := func(from, to int64) {
 		if last := len(part) - 1; last >= 0 && part[last].End() == from {
@@ -76,11 +77,11 @@ func (m Manifest) framesOf(arch string) []int {
 
 // Archs returns the architectures whose images are in the file.
 func (b *Bundle) Archs() []string {
-	return slices.DeleteFunc(b.Manifest.Archs(), func(arch string) bool { return !b.holds(arch) })
+	return slices.DeleteFunc(b.Manifest.Archs(), func(arch string) bool { return !holds(b, arch) })
 }
 
-func (b *Bundle) holds(arch string) bool {
-	return b.file == nil || !slices.ContainsFunc(b.framesOf(arch), b.isHole)
+func holds(b *Bundle, arch string) bool {
+	return b.file == nil || !slices.ContainsFunc(b.framesOf(arch), func(frame int) bool { return isHole(b, frame) })
 }
 
 // zstdMagic begins every frame.
@@ -88,11 +89,11 @@ var zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
 
 // isHole reports whether a frame was left out. A frame is there as a whole or not at all, so its
 // beginning suffices; Check finds a damaged one.
-func (b *Bundle) isHole(frame int) bool {
+func isHole(b *Bundle, frame int) bool {
 	begin := make([]byte, len(zstdMagic))
 	_, err := b.section(frame).ReadAt(begin, 0)
 	return err == nil && bytes.Equal(begin, make([]byte, len(begin)))
 }
 
 // Content returns the whole file.
-func (b *Bundle) Content() *io.SectionReader { return io.NewSectionReader(b.file, 0, b.size) }
+func Content(b *Bundle) *io.SectionReader { return io.NewSectionReader(b.file, 0, b.size) }

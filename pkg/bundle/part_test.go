@@ -8,8 +8,19 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle/bundletest"
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
+
+// writeApart writes a bundle of two architectures without a common layer.
+func writeApart(t *testing.T) string {
+	t.Helper()
+	v := bundletest.Versions(t)
+	b, err := NewBuilder(v, bundletest.ImagesApart(t, v, "amd64", "arm"))
+	must.NoError(t, err)
+	b.Cache = t.TempDir()
+	return writeOf(t, b)
+}
 
 // partOf writes the part of a bundle for an architecture, as a host fetches it.
 func partOf(t *testing.T, whole, arch string) string {
@@ -27,7 +38,7 @@ func partOf(t *testing.T, whole, arch string) string {
 }
 
 func TestAPartHasOneArchitecture(t *testing.T) {
-	whole := writeSmall(t)
+	whole := writeApart(t)
 	for _, c := range []struct{ has, lacks string }{{"amd64", "arm"}, {"arm", "amd64"}} {
 		path := partOf(t, whole, c.has)
 		b := opened(t, path)
@@ -58,7 +69,7 @@ func TestAPartHasOneArchitecture(t *testing.T) {
 }
 
 func TestAPartIsSmaller(t *testing.T) {
-	whole := writeSmall(t)
+	whole := writeApart(t)
 	b := opened(t, whole)
 	var size int64
 	for _, s := range b.PartFor("arm") {
@@ -71,7 +82,7 @@ func TestAPartIsSmaller(t *testing.T) {
 
 // TestAHoleMustBeEmpty: otherwise damage could pass for another architecture's frame.
 func TestAHoleMustBeEmpty(t *testing.T) {
-	path := partOf(t, writeSmall(t), "arm")
+	path := partOf(t, writeApart(t), "arm")
 	b := opened(t, path)
 	hole := b.section(b.framesOf("amd64")[1])
 	data := must.Read(t, path)
@@ -101,4 +112,11 @@ func TestOpenHead(t *testing.T) {
 			t.Errorf("%d bytes: %v", len(cut), err)
 		}
 	}
+}
+
+// TestASharedLayer is in the frame of the first architecture, which the others then need too.
+func TestASharedLayer(t *testing.T) {
+	b := opened(t, partOf(t, writeSmall(t), "arm"))
+	must.NoError(t, b.Check(t.Context(), "arm"))
+	must.NoError(t, b.Verify(t.Context()))
 }

@@ -36,7 +36,7 @@ func (b *Bundle) Verify(ctx context.Context) error {
 	}
 	for _, img := range b.Images {
 		for arch, p := range img.Platforms {
-			if !b.holds(arch) {
+			if !holds(b, arch) {
 				continue
 			}
 			if err := v.platform(p); err != nil {
@@ -65,7 +65,7 @@ func (v *verification) file() error {
 		return err
 	}
 	for i := range v.Frames {
-		if v.isHole(i) {
+		if isHole(v.Bundle, i) {
 			if err := v.hole(i); err != nil {
 				return err
 			}
@@ -163,7 +163,7 @@ func (v *verification) complete() error {
 		}
 	}
 	for d, blob := range v.Blobs {
-		if !blob.InBase && !v.isHole(blob.Frame) && !v.seen[blobName(d)] {
+		if !blob.InBase && !isHole(v.Bundle, blob.Frame) && !v.seen[blobName(d)] {
 			return fmt.Errorf("%s is missing", blobName(d))
 		}
 	}

@@ -81,7 +81,7 @@ func settingsFiles(h *local.Host, role string) ([]host.File, error) {
 		return nil, err
 	}
 	files := []host.File{{Path: config.SavedPath, Data: settings}, {Path: local.VersionsFile, Data: versions}}
-	files = append(files, h.KeyFiles()...)
+	files = append(files, local.KeyFiles(h)...)
 	if h.Registry == nil {
 		return files, nil
 	}

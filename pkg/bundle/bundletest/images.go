@@ -45,22 +45,38 @@ func Image(t testing.TB, img image.Image, arch string, layers ...[]byte) image.B
 func Images(t testing.TB, v image.Versions, archs ...string) (built []image.Built) {
 	t.Helper()
 	for _, arch := range archs {
-		for _, img := range image.Catalogue(v, "") {
-			userland := rootfstest.Tar(t, "etc/passwd=root:x:0:0:root:/:/bin/sh\n")
-			if img.Name == "hyperkube" {
-				built = append(built, hyperkube(t, v, img, arch, userland))
-				continue
-			}
-			built = append(built, Image(t, img, arch, userland, rootfstest.Tar(t, img.Name+"="+strings.Repeat(img.Name+" for "+arch+"\n", 50))))
-		}
+		built = append(built, images(t, v, arch, "")...)
 	}
 	return built
 }
 
-func hyperkube(t testing.TB, v image.Versions, img image.Image, arch string, userland []byte) image.Built {
+// ImagesApart returns Images of which no two architectures have a layer in common.
+func ImagesApart(t testing.TB, v image.Versions, archs ...string) (built []image.Built) {
+	t.Helper()
+	for _, arch := range archs {
+		built = append(built, images(t, v, arch, "# "+arch+"\n")...)
+	}
+	return built
+}
+
+// images ends the shared layers with a mark.
+func images(t testing.TB, v image.Versions, arch, mark string) (built []image.Built) {
+	t.Helper()
+	for _, img := range image.Catalogue(v, "") {
+		userland := rootfstest.Tar(t, "etc/passwd=root:x:0:0:root:/:/bin/sh\n"+mark)
+		if img.Name == "hyperkube" {
+			built = append(built, hyperkube(t, v, img, arch, mark, userland))
+			continue
+		}
+		built = append(built, Image(t, img, arch, userland, rootfstest.Tar(t, img.Name+"="+strings.Repeat(img.Name+" for "+arch+"\n", 50))))
+	}
+	return built
+}
+
+func hyperkube(t testing.TB, v image.Versions, img image.Image, arch, mark string, userland []byte) image.Built {
 	t.Helper()
 	const plugin = "#!/bin/sh\necho '{\"supportedVersions\":[\"1.0.0\"]}'\n"
-	plugins := rootfstest.Tar(t, "opt/cni/bin/bridge="+plugin+"# ours\n", "opt/cni/bin/portmap="+plugin+"# ours too\n",
+	plugins := rootfstest.Tar(t, "opt/cni/bin/bridge="+plugin+"# ours\n"+mark, "opt/cni/bin/portmap="+plugin+"# ours too\n",
 		"opt/cni/bin/host-local="+plugin, "opt/cni/bin/loopback="+plugin)
 	large := rootfstest.Tar(t, img.Name+"="+strings.Repeat(v.Kubernetes+" for "+arch+"\n", image.ManifestLimit/len(v.Kubernetes)))
 	built := Image(t, img, arch, userland, plugins, large)

@@ -28,7 +28,7 @@ const good = "abcdef.0123456789abcdef"
 func writeBundle(t *testing.T, archs ...string) string {
 	t.Helper()
 	v := bundletest.Versions(t)
-	b, err := bundle.NewBuilder(v, bundletest.Images(t, v, archs...))
+	b, err := bundle.NewBuilder(v, bundletest.ImagesApart(t, v, archs...))
 	must.NoError(t, err)
 	b.Cache = t.TempDir()
 	path := filepath.Join(t.TempDir(), "bundle.tar.zst")
@@ -151,7 +151,7 @@ func TestABrokenTransferResumes(t *testing.T) {
 		must.NoError(t, err)
 		defer c.Close()
 		w.Header().Set("Etag", tag(c))
-		http.ServeContent(&cutShort{ResponseWriter: w, left: info.Size() / 8}, r, "", time.Time{}, c.Content())
+		http.ServeContent(&cutShort{ResponseWriter: w, left: info.Size() / 8}, r, "", time.Time{}, bundle.Content(c))
 		panic(http.ErrAbortHandler)
 	}
 	files := host.Files{Root: t.TempDir()}

@@ -117,7 +117,7 @@ func (s Server) send(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/zstd")
 	w.Header().Set("Etag", tag(b))
-	http.ServeContent(w, r, "", time.Time{}, b.Content())
+	http.ServeContent(w, r, "", time.Time{}, bundle.Content(b))
 }
 
 // lacks returns why a bundle is of no use for a host.

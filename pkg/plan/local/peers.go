@@ -25,13 +25,13 @@ func BundleAddress(h *Host, ip string) string {
 // Peers returns the client with which this host fetches the bundle of a control plane.
 func Peers(h *Host) peer.Client {
 	return peer.Client{
-		Servers: h.bundleServers, Connect: h.Join.PeerTLS,
+		Servers: func(ctx context.Context) []string { return bundleServers(ctx, h) }, Connect: h.Join.PeerTLS,
 		Kubernetes: h.Versions.Kubernetes, Arch: h.Config.Arch, Options: []bundle.Option{h.Source().Signed()},
 	}
 }
 
 // bundleServers lists all control planes that this host knows, but not itself.
-func (h *Host) bundleServers(ctx context.Context) (all []string) {
+func bundleServers(ctx context.Context, h *Host) (all []string) {
 	handover, _ := h.Join.Handover(ctx)     // empty if this host must ask and has no token
 	state, _ := balancer.ReadState(h.Files) // empty before this host has joined
 	for _, ip := range slices.Concat([]string{h.Config.MasterIP}, handover.ControlPlanes, state.Addresses()) {
@@ -44,7 +44,7 @@ func (h *Host) bundleServers(ctx context.Context) (all []string) {
 
 // NeedsBundle reports whether no setting names a source of images and this host has no bundle
 // that fits.
-func (h *Host) NeedsBundle() bool {
+func NeedsBundle(h *Host) bool {
 	if h.Config.Bundle != "" || h.Registry != nil || h.ByHand {
 		return false
 	}
@@ -58,8 +58,8 @@ func (h *Host) NeedsBundle() bool {
 
 // askForBundle looks for a bundle on the control planes, which knows the versions of the
 // components. Without one, preflight reports a problem if this host lacks images.
-func (h *Host) askForBundle(ctx context.Context) error {
-	if !h.NeedsBundle() {
+func askForBundle(ctx context.Context, h *Host) error {
+	if !NeedsBundle(h) {
 		return nil
 	}
 	ctx, cancel := step.Checking(ctx)

@@ -73,7 +73,7 @@ func (h *Host) askMaster(ctx context.Context) error {
 		return err
 	}
 	h.follow(theirs)
-	h.takeKey(handover.VerifyKey)
+	takeKey(h, handover.VerifyKey)
 	if h.Registry == nil {
 		if h.Registry, err = registry.Parse(handover.Registry); err != nil {
 			return err
@@ -82,7 +82,7 @@ func (h *Host) askMaster(ctx context.Context) error {
 	if err := errors.Join(h.UseCatalogue(), joinSkewProblem(h, handover.ServerVersion)); err != nil {
 		return err
 	}
-	return h.askForBundle(ctx)
+	return askForBundle(ctx, h)
 }
 
 // askRegistry adopts the versions of the bundle in the registry. An installed

@@ -12,7 +12,7 @@ const VerifyKeyFile = host.StateDir + "/verify-key.pub"
 
 // RequiredKey returns the public key that bundles must be signed by, for hosts that join; nil:
 // they need no signature.
-func (h *Host) RequiredKey() ([]byte, error) {
+func RequiredKey(h *Host) ([]byte, error) {
 	if h.Config.VerifyKey == "" {
 		return nil, nil
 	}
@@ -28,14 +28,14 @@ func (h *Host) RequiredKey() ([]byte, error) {
 
 // takeKey has this host require the signature that the cluster requires, unless the user sets
 // another key or none.
-func (h *Host) takeKey(key []byte) {
+func takeKey(h *Host, key []byte) {
 	if len(key) > 0 && h.Config.VerifyKey == "" && h.Given["verifyKey"].Source <= config.FromHost {
 		h.Config.VerifyKey, h.key = VerifyKeyFile, key
 	}
 }
 
 // KeyFiles returns the file of the key that this run has received.
-func (h *Host) KeyFiles() []host.File {
+func KeyFiles(h *Host) []host.File {
 	if h.key == nil {
 		return nil
 	}

@@ -23,8 +23,8 @@ func TestTheKeyOfTheCluster(t *testing.T) {
 	} {
 		h := &Host{Given: c.given}
 		h.Config.VerifyKey = c.own
-		h.takeKey([]byte("key"))
-		files := h.KeyFiles()
+		takeKey(h, []byte("key"))
+		files := KeyFiles(h)
 		if h.Config.VerifyKey != c.want || (len(files) == 1) != (c.want == VerifyKeyFile) {
 			t.Errorf("%s: %q, files %v", name, h.Config.VerifyKey, files)
 		}
@@ -33,15 +33,15 @@ func TestTheKeyOfTheCluster(t *testing.T) {
 
 func TestRequiredKey(t *testing.T) {
 	h := &Host{Files: host.Files{Root: t.TempDir()}}
-	if key, err := h.RequiredKey(); key != nil || err != nil {
+	if key, err := RequiredKey(h); key != nil || err != nil {
 		t.Errorf("without a key: %q %v", key, err)
 	}
 	h.Config.VerifyKey = "/root/our.pub"
-	if _, err := h.RequiredKey(); err == nil || os.IsNotExist(err) {
+	if _, err := RequiredKey(h); err == nil || os.IsNotExist(err) {
 		t.Errorf("a key that is gone: %v", err)
 	}
 	must.Write(t, filepath.Join(h.Files.Root, "/root/our.pub"), "key")
-	if key, err := h.RequiredKey(); string(key) != "key" || err != nil {
+	if key, err := RequiredKey(h); string(key) != "key" || err != nil {
 		t.Errorf("%q %v", key, err)
 	}
 }

@@ -20,7 +20,7 @@ func FetchBundle(h *local.Host, role string) step.Step {
 	return step.Step{
 		Name: "fetch images from a control plane",
 		Check: func(ctx context.Context) (step.Diff, error) {
-			if !h.NeedsBundle() || !lacksImages(ctx, h, role) {
+			if !local.NeedsBundle(h) || !lacksImages(ctx, h, role) {
 				return nil, nil
 			}
 			return step.Diff{fmt.Sprintf("write %s: Kubernetes %s for %s", offline.HostPath, h.Versions.Kubernetes, h.Config.Arch)}, nil

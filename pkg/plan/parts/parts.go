@@ -158,7 +158,7 @@ func Publish(h *local.Host) step.Step {
 	publish := later("let hosts join", func() (step.Step, error) {
 		clusterCA, clusterErr := h.Files.Read(join.ClusterCAFile)
 		etcdCA, etcdErr := h.Files.Read(join.EtcdCAFile)
-		signers, keyErr := h.RequiredKey()
+		signers, keyErr := local.RequiredKey(h)
 		way, err := h.Registry.Marshal()
 		return join.Publisher{
 			API: kube.Kubeconfig(controlplane.AdminConf), Server: local.BalancedAPI(h), ClusterCA: clusterCA, EtcdCA: etcdCA,
