@@ -31,11 +31,13 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/thishost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/kernel"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 func main() {
 	hideSecrets(os.Args[1:])
-	ctx := untilSignal()
+	ctx := step.WithBusy(untilSignal(), kernel.Busy)
 	// A write to a closed pipe returns an error instead of killing the process, so that the
 	// current work can be finished or reverted. Child processes would inherit an ignored SIGPIPE.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)

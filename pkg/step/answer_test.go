@@ -94,6 +94,18 @@ func TestAWaitTriesAgainWithMoreTime(t *testing.T) {
 	})
 }
 
+// TestAWrappedFinalErrorIsFinal: each layer of a probe adds to its error.
+func TestAWrappedFinalErrorIsFinal(t *testing.T) {
+	tries := 0
+	err := Until(t.Context(), func(context.Context) error {
+		tries++
+		return Wrap(Final(errors.New("no such user")), "create user root")
+	}, nil)
+	if tries != 1 || err == nil || err.Error() != "create user root: no such user" {
+		t.Errorf("%d tries, %v", tries, err)
+	}
+}
+
 // A command that is killed at the end of a try fails for that reason alone.
 func TestAFinalErrorOfALateTryIsRetried(t *testing.T) {
 	tries := 0

@@ -60,11 +60,12 @@ func Until(ctx context.Context, probe func(context.Context) error, explain func(
 		if err == nil {
 			return nil
 		}
-		if final, ok := err.(*finalError); ok {
-			err = final.error
-			if !late { // otherwise it may only state that the time of this try is over
-				return err
-			}
+		final := isFinal(err)
+		if marked, ok := err.(*finalError); ok {
+			err = marked.error
+		}
+		if final && !late { // otherwise it may only state that the time of this try is over
+			return err
 		}
 		if late {
 			limit *= 2
@@ -82,6 +83,37 @@ func Until(ctx context.Context, probe func(context.Context) error, explain func(
 	}
 }
 
+// UntilNone is Until for a look that finds no difference.
+func UntilNone(ctx context.Context, look func(context.Context) (Diff, error), explain func() string) error {
+	return Until(ctx, func(ctx context.Context) error {
+		diff, err := look(ctx)
+		if err == nil && len(diff) > 0 {
+			err = errors.New(diff.String())
+		}
+		return err
+	}, explain)
+}
+
+// Persists reports whether a difference is still there after patience, for a repair that would
+// do harm if the difference ended by itself. A look that fails has observed nothing: it is
+// repeated until the limit of ctx, and its error returned.
+func Persists(ctx context.Context, patience time.Duration, look func(context.Context) (Diff, error)) (persists bool, err error) {
+	waiting, cancel := within(ctx, patience)
+	defer cancel()
+	err = Until(ctx, func(ctx context.Context) error {
+		last := waiting.Err() != nil // before the look begins
+		diff, err := look(ctx)
+		if err != nil || len(diff) == 0 {
+			return err
+		}
+		if persists = last; persists {
+			return nil
+		}
+		return errors.New(diff.String())
+	}, nil)
+	return persists && err == nil, err
+}
+
 // Pause waits, and returns the cause if ctx ends before.
 func Pause(ctx context.Context, pause time.Duration) error {
 	select {
@@ -94,7 +126,7 @@ func Pause(ctx context.Context, pause time.Duration) error {
 
 // try reports whether the limit of the attempt has passed.
 func try(ctx context.Context, limit time.Duration, probe func(context.Context) error) (late bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	ctx, cancel := within(ctx, limit)
 	defer cancel()
 	err = probe(ctx)
 	return ctx.Err() != nil, err
@@ -112,12 +144,18 @@ type finalError struct{ error }
 
 func (f *finalError) Unwrap() error { return f.error }
 
+func isFinal(err error) bool { return errors.As(err, new(*finalError)) }
+
 func gaveUp(ctx context.Context, last error, explain func() string) error {
 	if ctx.Err() == context.Canceled {
 		return context.Cause(ctx)
 	}
-	err := fmt.Errorf("not within %s: %w", Limit(ctx), last)
-	if explain == nil {
+	return Explained(fmt.Errorf("not within %s: %w", Span(ctx), last), explain)
+}
+
+// Explained adds the text of explain to an error; nil stays nil.
+func Explained(err error, explain func() string) error {
+	if err == nil || explain == nil {
 		return err
 	}
 	if tail := explain(); tail != "" {
@@ -155,58 +193,4 @@ func (s Step) Watched(watch func(context.Context) error) Step {
 		s.Apply = func(ctx context.Context) error { return Watching(ctx, watch, apply) }
 	}
 	return s
-}
-
-// DefaultLimit is the limit of a step without its own.
-const DefaultLimit = 5 * time.Minute
-
-// A Check must answer in seconds, because status and a dry run wait for all of
-// them. Its limit is a thirtieth of the step's limit: ten seconds of the
-// default. A longer limit indicates a slow host, so its Checks may take longer
-// too.
-const (
-	checkPart     = 30
-	minCheckLimit = 10 * time.Second
-)
-
-type limitKey struct{}
-
-// WithLimit returns a context in which each wait and each request may take
-// limit. The Runner calls it with the limit of each step.
-func WithLimit(ctx context.Context, limit time.Duration) context.Context {
-	return context.WithValue(ctx, limitKey{}, limit)
-}
-
-// Limit returns how long a wait or a request may take.
-func Limit(ctx context.Context) time.Duration {
-	if limit, ok := ctx.Value(limitKey{}).(time.Duration); ok && limit > 0 {
-		return limit
-	}
-	return DefaultLimit
-}
-
-// Limited returns a context for a request that ends after the limit.
-func Limited(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, Limit(ctx))
-}
-
-// CheckLimit returns how long a Check may take.
-func CheckLimit(ctx context.Context) time.Duration {
-	return max(Limit(ctx)/checkPart, minCheckLimit)
-}
-
-// Checking returns a context for a request that must end in seconds: in a
-// Check, or where the caller can continue without an answer.
-func Checking(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, CheckLimit(ctx))
-}
-
-// Half returns a context that ends after half of the remaining time. The
-// caller uses the other half to find out why there was no answer.
-func Half(ctx context.Context) (context.Context, context.CancelFunc) {
-	end, ok := ctx.Deadline()
-	if !ok {
-		return Checking(ctx)
-	}
-	return context.WithTimeout(ctx, time.Until(end)/2)
 }

@@ -11,10 +11,9 @@ import (
 // step.Limit. Every other duration in pkg must be listed here.
 var spans = map[string]string{
 	"pkg/step.DefaultLimit": "the limit that nobody set",
-	"pkg/step.Checking":     "makes the contexts of looks",
 	"pkg/step.Half":         "makes the contexts of looks",
-	"pkg/step.Limited":      "makes the contexts of requests",
-	"pkg/step.try":          "one try of a wait, which begins another one",
+	"pkg/step.within":       "makes the contexts of requests",
+	"pkg/step.Span":         "rounding of a text",
 	"pkg/step.firstPause":   "pause between tries",
 	"pkg/step.maxPause":     "pause between tries",
 
@@ -63,7 +62,7 @@ var spans = map[string]string{
 	"pkg/etcd.reasonPause":          "pause between looks",
 	"pkg/etcd.stuckPause":           "pause between looks",
 	"pkg/step.reportEvery":          "how often progress is told",
-	"pkg/flannel.runAndWait":        "period of looks",
+	"pkg/flannel.runOnce":           "period of looks",
 	"pkg/kube.firstReopen":          "pause between tries",
 	"pkg/kube.maxReopen":            "pause between tries",
 	"pkg/link.firstPause":           "pause between tries",
@@ -90,7 +89,7 @@ var spans = map[string]string{
 	"pkg/registry.stallLimit":    "a transfer that stands still, documented",
 
 	// A timeout here is not a failure: a stronger action follows, or none.
-	"pkg/agent.applyLimit":           "a run of a user waits for a repair; it is tried again",
+	"pkg/agent.minRepairLimit":       "the next duties wait for a repair; it is tried again",
 	"pkg/dump.limit":                 "then the file is left out",
 	"pkg/dump.grace":                 "then the file is left out",
 	"pkg/dump.await":                 "limit",
@@ -140,6 +139,7 @@ var spans = map[string]string{
 	"pkg/join.ShareTTL":             "lifetime",
 	"pkg/join.maxSkew":              "clocks",
 	"pkg/node.expired":              "unit of a field",
+	"pkg/host/kernel.clockTick":     "unit of a file",
 	"pkg/link.retryAfter":           "unit of a header",
 	"pkg/plan/renewal.maxTokenLife": "lifetime",
 	"pkg/plan/renewal.tokenLife":    "lifetime",
