@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -12,10 +13,23 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// runAndWait watches the directory before it starts flanneld, so that it misses no
+// errLost states that flanneld has written its file in vain: it writes the file only when it starts.
+var errLost = errors.New("flanneld has written its subnet, and the file is lost")
+
+// runAndWait restarts flanneld if its file is lost meanwhile. The watch must not see this end
+// of flanneld, so it ends before.
+func (d Daemon) runAndWait(ctx context.Context) error {
+	err := d.runOnce(ctx)
+	if errors.Is(err, errLost) {
+		err = d.runOnce(ctx)
+	}
+	return err
+}
+
+// runOnce watches the directory before it starts flanneld, so that it misses no
 // write. The slow tick covers a container that was started in between. A quick tick
 // replaces the watch if the host has no inotify instance left.
-func (d Daemon) runAndWait(ctx context.Context) error {
+func (d Daemon) runOnce(ctx context.Context) error {
 	var events <-chan fsnotify.Event
 	tick := time.Second / 10
 	if watcher, err := fsnotify.NewWatcher(); err == nil {
@@ -31,26 +45,43 @@ func (d Daemon) runAndWait(ctx context.Context) error {
 	return step.Watching(ctx, d.service().Watch, func(ctx context.Context) error { return d.wait(ctx, events, tick) })
 }
 
-// run restarts a flanneld that has run for CheckLimit without a valid lease, because
-// it writes the file only when it starts. A flanneld that cannot reach etcd loses nothing.
+// run starts flanneld. It replaces a flanneld whose file is lost, but not a flanneld
+// that is slow or cannot reach etcd.
 func (d Daemon) run(ctx context.Context) error {
 	// If this fails, flanneld creates the link, and Overlay corrects it.
 	if err := CreateVTEP(d.Backend, d.PublicIP); err != nil {
 		step.Report(ctx, err.Error(), 0, 0)
 	}
-	started, running, err := d.service().StartedAt(ctx)
-	if err != nil {
-		return err
-	}
 	if err := d.claimed(ctx); err != nil {
 		return err
 	}
-	if _, err := d.lease(ctx); running && err != nil && time.Since(started).Abs() > step.CheckLimit(ctx) {
+	switch err := d.lost(ctx); {
+	case errors.Is(err, errLost):
 		if err := d.service().Remove(ctx); err != nil {
 			return err
 		}
+	case err != nil:
+		return err
 	}
 	return d.service().Run(ctx)
+}
+
+// lost returns errLost if flanneld runs, has tried to write its file, and there is no valid
+// file. flanneld 0.28.4 logs the attempt after it, and does not repeat a failed one.
+func (d Daemon) lost(ctx context.Context) error {
+	_, running, err := d.service().StartedAt(ctx)
+	if err != nil || !running {
+		return err
+	}
+	log, err := d.service().Log(ctx)
+	if err != nil || !strings.Contains(log, "Wrote subnet file") && !strings.Contains(log, "Failed to write subnet file") {
+		return err
+	}
+	_, err = d.lease(ctx)
+	if err != nil && !step.IsUnanswered(err) {
+		err = fmt.Errorf("%w: %w", errLost, err)
+	}
+	return err
 }
 
 // claimed calls claim. If this host has a lease file, it ignores that etcd
@@ -75,27 +106,22 @@ func (d Daemon) wait(ctx context.Context, events <-chan fsnotify.Event, every ti
 	defer cancel()
 	tick := time.NewTicker(every)
 	defer tick.Stop()
-	again := time.After(step.CheckLimit(ctx))
 	for {
 		_, err := d.lease(limited)
 		if err == nil {
 			return nil
 		}
 		select {
-		case <-again: // the file was removed after flanneld had written it
-			if err := errors.Join(d.service().Remove(limited), d.service().Run(limited)); err != nil {
-				return err
-			}
-		default:
-		}
-		select {
 		case <-limited.Done():
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			return fmt.Errorf("no subnet within %s: %w; the end of flanneld's log:\n%s", step.Limit(ctx), err, d.service().Tail(ctx, 15))
+			return fmt.Errorf("no subnet within %s: %w; the end of flanneld's log:\n%s", step.Span(limited), err, d.service().Tail(ctx, 15))
 		case <-events:
 		case <-tick.C:
+			if err := d.lost(limited); errors.Is(err, errLost) {
+				return err
+			}
 		}
 	}
 }
