@@ -2,7 +2,6 @@ package containerd
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -83,26 +82,21 @@ func nextStarts(starts time.Duration, err error) time.Duration {
 
 // repairServices restarts a kube-proxy that does not add its rules in time after its start.
 func (p Proxy) repairServices(ctx context.Context, starts time.Duration) error {
-	whole := func(ctx context.Context) error {
-		missing, err := missingServices(ctx, p.Files)
-		if err == nil && len(missing) > 0 {
-			err = errors.New(missing.String())
-		}
-		return err
-	}
+	look := func(ctx context.Context) (step.Diff, error) { return missingServices(ctx, p.Files) }
 	proxy, err := runningProxy(ctx, p.Socket)
 	if err != nil || proxy == nil {
 		return err
 	}
 	patience := max(proxyPatience, starts-age(proxy))
-	if step.Until(step.WithLimit(ctx, patience), whole, nil) == nil || ctx.Err() != nil {
-		return ctx.Err()
+	missing, err := step.Persists(ctx, patience, look)
+	if err != nil || !missing {
+		return err
 	}
 	step.Report(ctx, "restarting kube-proxy", 0, 0)
 	if err := p.remove(ctx, proxy); err != nil {
 		return err
 	}
-	return step.Until(ctx, whole, nil)
+	return step.UntilNone(ctx, look, nil)
 }
 
 // RestartAfter returns the step that replaces a kube-proxy that started before the time that end

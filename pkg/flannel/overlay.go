@@ -64,46 +64,50 @@ func (d Daemon) repairOverlay(ctx context.Context) error {
 		if err := keepMAC(d.Backend, d.PublicIP); err != nil {
 			return err
 		}
+		look := func(ctx context.Context) (step.Diff, error) { return d.differences(ctx, client) }
 		patience := ownPatience + time.Duration(len(v.leases))*leasePatience
-		if d.awaitOverlay(step.WithLimit(ctx, patience), client, nil) == nil {
-			return nil
+		if stuck, err := persists(ctx, patience, look); err != nil || !stuck {
+			return err
 		}
 		if err := v.removeStale(); err != nil {
 			return err
 		}
-		if diff, err := d.differences(ctx, client); err == nil && len(diff) == 0 {
-			return nil
+		if stuck, err := step.Persists(ctx, 0, look); err != nil || !stuck {
+			return err
 		}
 		step.Report(ctx, "restarting flanneld", 0, 0)
 		if err := d.service().Restart(ctx); err != nil {
 			return err
 		}
-		return d.awaitOverlay(ctx, client, func() string { return d.service().Tail(ctx, 15) })
+		stuck, err := persists(ctx, step.Limit(ctx), look)
+		if stuck {
+			err = fmt.Errorf("no progress within %s", step.Limit(ctx))
+		}
+		return step.Explained(err, func() string { return d.service().Tail(ctx, 15) })
 	})
 }
 
-// awaitOverlay waits until the overlay matches the leases. It gives up when
-// flanneld has made no progress within the limit of ctx: flanneld handles one
-// lease after another, and starts again with the first when it is restarted.
-func (d Daemon) awaitOverlay(ctx context.Context, client *clientv3.Client, explain func() string) error {
+// persists is step.Persists, but a difference that becomes smaller does not persist: flanneld
+// handles one lease after another, and starts again with the first when it is restarted.
+func persists(ctx context.Context, patience time.Duration, look func(context.Context) (step.Diff, error)) (bool, error) {
 	last := math.MaxInt // compared with the last look, because leases may be added meanwhile
-	progress := func(ctx context.Context) error {
-		diff, err := d.differences(ctx, client)
+	stuck := func(ctx context.Context) (step.Diff, error) {
+		diff, err := look(ctx)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		before := last
-		if last = len(diff); last >= before {
-			return fmt.Errorf("the overlay still differs: %s", diff)
+		if last = len(diff); last < before {
+			return nil, nil
 		}
-		return nil
+		return diff, nil
 	}
 	for {
-		if err := step.Until(ctx, progress, explain); err != nil || last == 0 {
-			return err
+		if is, err := step.Persists(ctx, patience, stuck); is || err != nil || last == 0 {
+			return is, err
 		}
 		if err := step.Pause(ctx, progressPause); err != nil {
-			return err
+			return false, err
 		}
 	}
 }

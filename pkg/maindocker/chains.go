@@ -2,7 +2,6 @@ package maindocker
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -30,15 +29,9 @@ var forwardJumps = []string{"DOCKER-FORWARD", "DOCKER"}
 // themselves, because a container may be starting or stopping.
 func (d Daemon) repairChains(ctx context.Context, now settings) error {
 	const patience = time.Second
-	whole := func(ctx context.Context) error {
-		diff, err := d.chainsDiff(ctx, now)
-		if err == nil && len(diff) > 0 {
-			err = errors.New(diff.String())
-		}
+	missing, err := step.Persists(ctx, patience, func(ctx context.Context) (step.Diff, error) { return d.chainsDiff(ctx, now) })
+	if err != nil || !missing {
 		return err
-	}
-	if err := step.Until(step.WithLimit(ctx, patience), whole, nil); err == nil || ctx.Err() != nil {
-		return ctx.Err()
 	}
 	return d.rebuild(ctx)
 }
