@@ -17,7 +17,13 @@ import (
 type Duty struct {
 	Step  step.Step
 	On    Event
-	Limit time.Duration // of a repair, during which a user's run waits; 0: applyLimit
+	Limit time.Duration // of a repair, for which the next duties wait; 0: see repairLimit
+}
+
+// repairLimit returns the limit of a repair: a part of the limit of a step in a user's run,
+// which the Check has.
+func (d Duty) repairLimit() time.Duration {
+	return cmp.Or(d.Limit, max(d.Step.Limit/repairPart, minRepairLimit))
 }
 
 const (
@@ -28,9 +34,12 @@ const (
 	// notifications.
 	legacyEvery = 30 * time.Second
 	lockedFor   = time.Second // the retry interval if another run holds the lock
-	applyLimit  = 30 * time.Second
-	firstAgain  = 2 * time.Second // the pause after the first repair by a step
-	maxAgain    = time.Minute
+
+	repairPart     = 10
+	minRepairLimit = 30 * time.Second
+
+	firstAgain = 2 * time.Second // the pause after the first repair by a step
+	maxAgain   = time.Minute
 	// steady is the time without a repair after which the pause starts again at
 	// firstAgain.
 	steady = 2 * time.Minute
@@ -44,6 +53,16 @@ type Groups map[string][]Duty
 func (g Groups) Compact() Groups {
 	for name, duties := range g {
 		g[name] = slices.DeleteFunc(duties, func(d Duty) bool { return d.Step.Name == "" })
+	}
+	return g
+}
+
+// Within sets the limit of the steps, see Duty.repairLimit.
+func (g Groups) Within(limit time.Duration) Groups {
+	for _, duties := range g {
+		for i := range duties {
+			duties[i].Step.Limit = limit
+		}
 	}
 	return g
 }
@@ -102,10 +121,12 @@ func (g *group) round(ctx context.Context, list []Duty, events Event) retry {
 }
 
 func (g *group) look(ctx context.Context, d Duty) retry {
-	ctx = step.WithLimit(ctx, cmp.Or(d.Limit, applyLimit))
 	found := (&step.Runner{}).Look(ctx, step.Plan{{d.Step}})[0]
 	g.notes.tell(d.Step.Name, found.Err)
-	if len(found.Diff) == 0 {
+	switch {
+	case step.IsUnanswered(found.Err):
+		return g.again(d, step.Diff{"look again"})
+	case len(found.Diff) == 0:
 		return retry{}
 	}
 	if wait := g.waits[d.Step.Name].wait(found.Diff); wait > 0 {
@@ -129,7 +150,9 @@ func (g *group) repair(ctx context.Context, d Duty) retry {
 	if groups, err := g.Duties(); err != nil || len(groups) == 0 {
 		return retry{}
 	}
-	limited, cancel := step.Limited(held)
+	s := d.Step
+	s.Limit = d.repairLimit()
+	limited, cancel := step.Limited(step.WithLimit(held, s.Limit))
 	defer cancel()
 	begun := time.Now()
 	var changes step.Diff
@@ -141,16 +164,23 @@ func (g *group) repair(ctx context.Context, d Duty) retry {
 			g.Log(e.Message)
 		}
 	}}
-	err = runner.Do(limited, step.Plan{{d.Step}})
+	err = runner.Do(limited, step.Plan{{s}})
 	switch {
 	case len(changes) == 0 && err == nil:
 		return retry{}
 	case err != nil && (held.Err() != nil || g.in.ended(ctx, d.On)):
 		return retry{events: d.On, after: lockedFor} // a user's run waits, this process ends, or the engine has stopped
 	}
-	g.waits[d.Step.Name] = g.waits[d.Step.Name].after(time.Now(), changes)
+	next := g.again(d, changes)
 	g.notes.done(Repair{At: begun.UTC(), Step: d.Step.Name, Changes: changes, Seconds: time.Since(begun).Seconds()}, err)
-	return retry{events: d.On, after: time.Until(g.waits[d.Step.Name].next), failed: err != nil}
+	next.failed = err != nil
+	return next
+}
+
+// again returns the next look at a duty after these changes, or after a look without an answer.
+func (g *group) again(d Duty, changes step.Diff) retry {
+	g.waits[d.Step.Name] = g.waits[d.Step.Name].after(time.Now(), changes)
+	return retry{events: d.On, after: time.Until(g.waits[d.Step.Name].next)}
 }
 
 // patience is the backoff between repairs of the same changes, because a

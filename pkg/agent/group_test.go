@@ -6,8 +6,10 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
@@ -34,6 +36,34 @@ func TestAFailedRepairEndsTheRound(t *testing.T) {
 	}
 	if g.round(t.Context(), list, Link|Route); !files.Exists("/b") {
 		t.Error("a repair that waits keeps the others from theirs")
+	}
+}
+
+// TestALookWithoutAnAnswerIsRepeated: a check that timed out is not a check that found nothing.
+func TestALookWithoutAnAnswerIsRepeated(t *testing.T) {
+	files := host.Files{Root: t.TempDir()}
+	d, looks := fileDuty(files, "a", Link), 0
+	look := d.Step.Check
+	d.Step.Check = func(ctx context.Context) (step.Diff, error) {
+		if looks++; looks < 3 {
+			return nil, step.NoAnswer(errors.New("etcd does not answer"))
+		}
+		return look(ctx)
+	}
+	startGroups(t, files, Groups{"one": {d}})
+	must.Until(t, "the repair", func() bool { return files.Exists("/a") })
+}
+
+// TestALongerLimitOfStepsIsForRepairsToo: it indicates a slow host.
+func TestALongerLimitOfStepsIsForRepairsToo(t *testing.T) {
+	for limit, want := range map[time.Duration]time.Duration{20 * time.Second: 30 * time.Second, 5 * time.Minute: 30 * time.Second, 20 * time.Minute: 2 * time.Minute} {
+		groups := Groups{"": {{}, {Limit: time.Hour}}}.Within(limit)
+		if got := groups[""][0].repairLimit(); got != want {
+			t.Errorf("%s: %s, want %s", limit, got, want)
+		}
+		if got := groups[""][1].repairLimit(); got != time.Hour {
+			t.Errorf("%s: %s, want an hour", limit, got)
+		}
 	}
 }
 

@@ -59,7 +59,7 @@ func Upkeep(h *local.Host, past *outages) agent.Groups {
 		"host ports": {{Step: parts.OnDocker0(h, containerd.KeepHostPorts(h.Files)), On: agent.Firewall}},
 		"images":     loadedImages(h, role),
 		"cluster":    ownShare(h),
-	}.Compact()
+	}.Within(h.Timeout()).Compact()
 }
 
 func ownShare(h *local.Host) (duties []agent.Duty) {
