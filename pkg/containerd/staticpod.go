@@ -170,11 +170,22 @@ func (p StaticPod) Watch(ctx context.Context) error {
 		if last == nil {
 			return step.End{}, false
 		}
-		return step.End{
-			What: p.Name, ID: last.Id, Code: int(last.ExitCode), Ran: time.Duration(last.FinishedAt - last.StartedAt), Restarted: true,
-			LastLine: func(context.Context) string { return lastLine(p.Files, last.LogPath) },
-		}, true
+		return p.endOf(last), true
 	})
+}
+
+func (p StaticPod) endOf(last *runtime.ContainerStatus) step.End {
+	end := step.End{
+		What: p.Name, ID: last.Id, Code: int(last.ExitCode), Ran: time.Duration(last.FinishedAt - last.StartedAt), Restarted: true,
+		LastLine: func(context.Context) string { return lastLine(p.Files, last.LogPath) },
+	}
+	switch {
+	case last.StartedAt == 0:
+		end.Failed = cmp.Or(strings.TrimPrefix(last.Reason+": "+last.Message, ": "), "the container runtime states no reason")
+	case last.Reason == "OOMKilled":
+		end.LastLine = func(context.Context) string { return "it needed more memory than it may use (OOMKilled)" }
+	}
+	return end
 }
 
 // Started returns nil if the kubelet has started a container of the pod at any time.

@@ -81,3 +81,21 @@ func TestLastLineOfACRILog(t *testing.T) {
 		t.Errorf("without a log: got %q", got)
 	}
 }
+
+// TestAContainerThatNeverStarted has no time of its start, and the reason is CRI's.
+func TestAContainerThatNeverStarted(t *testing.T) {
+	p := StaticPod{Name: "kube-apiserver-a"}
+	for want, status := range map[string]*runtime.ContainerStatus{
+		"kube-apiserver-a does not start": {Id: "1", ExitCode: 128, FinishedAt: 1_700_000_000_000_000_000, Reason: "StartError", Message: "no such device"},
+		"kube-apiserver-a ended with exit code 137 (killed) after 2s": {
+			Id: "2", ExitCode: 137, StartedAt: 1_700_000_000_000_000_000, FinishedAt: 1_700_000_002_000_000_000, Reason: "OOMKilled"},
+	} {
+		end := p.endOf(status)
+		if end.String() != want {
+			t.Errorf("got %s, want %s", end, want)
+		}
+		if status.StartedAt == 0 && end.Failed != "StartError: no such device" {
+			t.Errorf("failed: %q", end.Failed)
+		}
+	}
+}

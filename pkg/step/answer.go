@@ -57,16 +57,16 @@ func DiffOf(err error, missing ...string) (Diff, error) {
 }
 
 // check calls the Check of a step with CheckLimit as its deadline. A result
-// after the deadline is not an observation. A step without Apply has no such
-// deadline.
+// after the deadline, or after an interruption, is not an observation. A step without Apply
+// has no such deadline.
 func check(ctx context.Context, s Step) (Diff, error) {
 	if s.Check == nil {
 		return nil, nil
 	}
-	if s.Apply == nil {
-		return s.Check(ctx)
+	limited, cancel := ctx, func() {}
+	if s.Apply != nil {
+		limited, cancel = Checking(ctx)
 	}
-	limited, cancel := Checking(ctx)
 	defer cancel()
 	started := time.Now()
 	diff, err := s.Check(limited)

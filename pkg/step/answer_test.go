@@ -94,6 +94,23 @@ func TestAWaitTriesAgainWithMoreTime(t *testing.T) {
 	})
 }
 
+// TestAnInterruptedCheckFindsNothing: it may take its own end for a missing answer.
+func TestAnInterruptedCheckFindsNothing(t *testing.T) {
+	for name, apply := range map[string]func(context.Context) error{"only looks": nil, "applies": func(context.Context) error { return nil }} {
+		ctx, interrupt := context.WithCancel(t.Context())
+		s := Step{Name: "check Docker", Apply: apply, Check: func(ctx context.Context) (Diff, error) {
+			interrupt()
+			<-ctx.Done()
+			return Diff{"start Docker"}, &Problem{Name: "docker-stopped", Text: "Docker does not answer"}
+		}}
+		var events []Kind
+		err := (&Runner{Emit: func(e Event) { events = append(events, e.Kind) }}).Do(ctx, Plan{{s}})
+		if !errors.Is(err, context.Canceled) || len(Problems(err)) > 0 || len(events) > 0 {
+			t.Errorf("%s: %v, events %v", name, err, events)
+		}
+	}
+}
+
 // TestAWrappedFinalErrorIsFinal: each layer of a probe adds to its error.
 func TestAWrappedFinalErrorIsFinal(t *testing.T) {
 	tries := 0

@@ -1,9 +1,11 @@
 package step
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"syscall"
 	"time"
 )
 
@@ -21,6 +23,7 @@ type End struct {
 	ID        string // differs for each end
 	Code      int
 	Ran       time.Duration
+	Failed    string                       // why it did not start; "" if it did
 	Restarted bool                         // it will be started again
 	LastLine  func(context.Context) string // of its log
 }
@@ -34,7 +37,7 @@ func WatchEnds(ctx context.Context, look func(ctx context.Context, since time.Ti
 	for {
 		if last, ended := look(ctx, since); ended && last.ID != seen {
 			seen, times = last.ID, times+1
-			text := fmt.Sprintf("%s: %s", last.text(times), last.LastLine(ctx))
+			text := fmt.Sprintf("%s: %s", last.text(times), last.reason(ctx))
 			if last.final(times, CheckLimit(ctx)) {
 				return errors.New(text)
 			}
@@ -53,7 +56,26 @@ func (e End) text(times int) string {
 	if times > 1 {
 		often = fmt.Sprintf("ended %d times, the last time", times)
 	}
-	return fmt.Sprintf("%s %s with exit code %d after %s", e.What, often, e.Code, e.Ran.Round(watchPause/5))
+	if e.Failed != "" {
+		return e.What + " does not start"
+	}
+	return fmt.Sprintf("%s %s with exit code %d%s after %s", e.What, often, e.Code, signalOf(e.Code), e.Ran.Round(watchPause/5))
+}
+
+// signalOf returns the signal that an exit code means, as in " (killed)".
+func signalOf(code int) string {
+	const signalled, signals = 128, 64
+	if code <= signalled || code > signalled+signals {
+		return ""
+	}
+	return " (" + syscall.Signal(code-signalled).String() + ")"
+}
+
+func (e End) reason(ctx context.Context) string {
+	if e.Failed != "" {
+		return e.Failed
+	}
+	return cmp.Or(e.LastLine(ctx), "it has written no log")
 }
 
 // final reports whether the program will not recover by itself. A program that

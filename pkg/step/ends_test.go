@@ -18,6 +18,8 @@ func TestWatchEnds(t *testing.T) {
 	}{
 		"it ends for good":          {[]End{end("1", short, false)}, "container etcd ended with exit code 3 after 1s: no space"},
 		"again and again":           {[]End{end("1", short, true), end("2", short, true), end("3", short, true)}, "container etcd ended 3 times, the last time with exit code 3 after 1s: no space"},
+		"it never started":          {[]End{{What: "pod x", ID: "1", Code: 128, Failed: "StartError: no such device"}}, "pod x does not start: StartError: no such device"},
+		"killed, with an empty log": {[]End{{What: "container x", ID: "1", Code: 137, Ran: short, LastLine: func(context.Context) string { return "" }}}, "container x ended with exit code 137 (killed) after 1s: it has written no log"},
 		"twice":                     {[]End{end("1", short, true), end("2", short, true)}, ""},
 		"the same end, seen often":  {[]End{end("1", short, true), end("1", short, true), end("1", short, true)}, ""},
 		"after it was up for a day": {[]End{end("1", short, true), end("2", short, true), end("3", 24*time.Hour, true)}, ""},

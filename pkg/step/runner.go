@@ -107,7 +107,7 @@ func (r *Runner) Do(ctx context.Context, plan Plan) error {
 func (r *Runner) checkStage(ctx context.Context, stage int, steps []Step) ([]Diff, error) {
 	diffs, errs := make([]Diff, len(steps)), make([]error, len(steps))
 	each(steps, func(j int, s Step) {
-		if diffs[j], errs[j] = toApply(s.within(ctx), s); errs[j] != nil {
+		if diffs[j], errs[j] = toApply(s.within(ctx), s); errs[j] != nil && ctx.Err() == nil {
 			errs[j] = fmt.Errorf("%s: %w", s.Name, errs[j])
 			r.emit(Event{Stage: stage, Step: s.Name, Kind: Failed, Err: errs[j]})
 		}

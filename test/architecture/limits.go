@@ -106,6 +106,7 @@ var spans = map[string]string{
 	"pkg/maindocker.setLiveRestore":  "then Docker is restarted with its containers",
 	"pkg/plan/upkeep.loadedImages":   "a run of a user waits for a repair; it is tried again",
 	"pkg/plan/renewal.Limit":         "a run of a user waits for a repair; it is tried again",
+	"pkg/plan/upkeep.restartSpread":  "pause",
 	"pkg/plan/upkeep.longOutage":     "length of an outage, which is not waited for",
 	"pkg/plan/upkeep.backoffReset":   "time over which outages add up",
 	"pkg/host.WaitLock":              "another run of kube-bootstrap",

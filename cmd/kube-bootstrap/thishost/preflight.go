@@ -89,6 +89,9 @@ func printPreflight(ctx context.Context, out io.Writer, format output.Format, lo
 		found = append(found, step.Problems(f.Err)...)
 		all = append(all, checkedOf(f))
 	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	err := format.Print(out, "Check", all, func(w io.Writer) {
 		for _, c := range all {
 			c.print(w)
