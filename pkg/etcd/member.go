@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -168,6 +169,9 @@ type MemberStatus struct {
 	// Up means that the member answers, Healthy that it also has a leader.
 	Up      bool `json:"up"`
 	Healthy bool `json:"healthy"`
+	// Silent means that the member accepts connections and has not answered in time, so
+	// that it is unknown whether it is up.
+	Silent bool `json:"silent,omitempty"`
 	// Revision is the revision of the last change that the member has applied.
 	Revision int64  `json:"revision"`
 	Error    string `json:"error,omitempty"`
@@ -208,12 +212,18 @@ func (e Endpoint) Status(ctx context.Context) ([]MemberStatus, error) {
 func ask(ctx context.Context, client *clientv3.Client, id uint64, s *MemberStatus) {
 	ctx, cancel := step.Half(ctx) // a host that is off does not refuse the connection
 	defer cancel()
+	begun := time.Now()
 	err := listens(ctx, s.IP)
 	var answer *clientv3.StatusResponse
 	if err == nil {
 		answer, err = client.Status(ctx, clientURL(s.IP))
+		s.Silent = err != nil && ctx.Err() != nil
 	}
-	if err != nil {
+	switch {
+	case s.Silent:
+		s.Error = fmt.Sprintf("no answer within %s", time.Since(begun).Round(time.Second/10))
+		return
+	case err != nil:
 		s.Error = err.Error()
 		return
 	}
@@ -228,21 +238,25 @@ func (e Endpoint) lostQuorum(ctx context.Context) error {
 }
 
 // Quorum returns the problem that too few members are up, with the hosts to
-// start [etcd-quorum]. It returns nil if etcd has a quorum or if all is empty.
+// start [etcd-quorum]. It returns nil if etcd has a quorum, if that depends on members that
+// are silent, or if all is empty.
 func Quorum(all []MemberStatus) error {
 	var down []string
-	voters := 0
+	voters, silent := 0, 0
 	for _, s := range all {
 		if s.Learner {
 			continue
 		}
 		voters++
-		if !s.Up {
+		switch {
+		case s.Silent:
+			silent++
+		case !s.Up:
 			down = append(down, s.Name+" ("+net.JoinHostPort(s.IP, "2379")+")")
 		}
 	}
-	need, up := voters/2+1, voters-len(down)
-	if voters == 0 || up >= need {
+	need, up := voters/2+1, voters-len(down)-silent
+	if voters == 0 || up+silent >= need {
 		return nil
 	}
 	remedy := "start or repair their hosts"

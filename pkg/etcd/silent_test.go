@@ -56,6 +56,7 @@ func TestQuorum(t *testing.T) {
 	up, down := func(name string) MemberStatus { return MemberStatus{Name: name, IP: "10.0.0.1", Up: true} }, func(name string) MemberStatus {
 		return MemberStatus{Name: name, IP: "10.0.0.9"}
 	}
+	silent := MemberStatus{Name: "s", IP: "10.0.0.8", Silent: true}
 	learner := down("l")
 	learner.Learner = true
 	if err := Quorum(nil); err != nil {
@@ -64,6 +65,11 @@ func TestQuorum(t *testing.T) {
 	for want, members := range map[string][]MemberStatus{
 		"":  {up("a"), up("b"), down("c"), learner},
 		" ": {up("a"), learner},
+		// A slow member may be up.
+		"  ":  {silent},
+		"   ": {silent, up("a"), down("c")},
+		"1 of 3 members answer and 2 are required; down: c (10.0.0.9:2379), d":                                                   {up("a"), down("c"), down("d")},
+		"0 of 3 members answer and 2 are required; down: c (10.0.0.9:2379), d":                                                   {silent, down("c"), down("d")},
 		"1 of 3 members answer and 2 are required; down: b (10.0.0.9:2379), c (10.0.0.9:2379); start or repair 1 of their hosts": {up("a"), down("b"), down("c")},
 		"1 of 2 members answer and 2 are required; down: b (10.0.0.9:2379); start or repair their hosts":                         {up("a"), down("b")},
 	} {
