@@ -102,7 +102,7 @@ func repairModules(files host.Files) error {
 }
 
 // unloadModules unloads the recorded modules, the last one first. It skips
-// modules that are in use, or that keep reports.
+// modules that are in use, or that keep reports, and unloads none from a kernel that is shared.
 func unloadModules(ctx context.Context, files host.Files, keep func(context.Context, string) bool) error {
 	modules, err := moduleRecord.Read(files)
 	switch {
@@ -114,11 +114,12 @@ func unloadModules(ctx context.Context, files host.Files, keep func(context.Cont
 		return err
 	}
 	for _, module := range slices.Backward(modules) {
-		if keep != nil && keep(ctx, module) {
+		// Other hosts may have links that need the module, which this host does not see.
+		if kernel.Shared() || keep != nil && keep(ctx, module) {
 			continue
 		}
 		if err := kernel.UnloadModule(module); err != nil {
-			return err
+			step.Leave(ctx, fmt.Sprintf("kernel module %s: %v; it stays until the next boot", module, err))
 		}
 	}
 	return files.Remove(moduleRecord.Path)

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"strconv"
 	"strings"
@@ -36,6 +37,9 @@ func (n Node) Depart(ctx context.Context) error {
 		if err == nil && !asked {
 			err = n.patch(ctx, `{"metadata":{"annotations":{"`+departs+`":"true"}}}`)
 			asked = err == nil
+		}
+		if errors.Is(err, fs.ErrNotExist) { // an earlier turndown has removed the kubeconfig
+			return step.Final(err)
 		}
 		if err != nil {
 			return err

@@ -2,10 +2,15 @@ package node
 
 import (
 	"errors"
+	"io/fs"
+	"path/filepath"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // TestAnswersToARemovedNode: an API server refuses it with an internal error,
@@ -23,5 +28,15 @@ func TestAnswersToARemovedNode(t *testing.T) {
 		if removed(err) != want {
 			t.Errorf("%v: %t", err, !want)
 		}
+	}
+}
+
+// TestAHostWithoutAKubeconfigDoesNotWait: an earlier turndown has removed the file.
+func TestAHostWithoutAKubeconfigDoesNotWait(t *testing.T) {
+	tries := 0
+	ctx := step.WithReporter(t.Context(), func(string, int64, int64) { tries++ }) // each repeated try is reported
+	n := Node{Name: "a", API: kube.Kubeconfig(filepath.Join(t.TempDir(), "kubelet.conf"))}
+	if err := n.Depart(ctx); !errors.Is(err, fs.ErrNotExist) || tries > 0 {
+		t.Errorf("got %v, %d tries", err, tries)
 	}
 }

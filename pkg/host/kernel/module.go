@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // HasBridgeNetfilter reports whether the firewall sees bridged packets, by br_netfilter.
@@ -53,7 +54,7 @@ func ModulesOf(ctx context.Context, name string) ([]string, error) {
 // -r, it does not unload dependencies, such as the module bridge.
 func UnloadModule(name string) error {
 	if used, err := linkKindUsed(name); used || err != nil {
-		return err
+		return step.Wrap(err, "look for links that need it")
 	}
 	err := unix.DeleteModule(name, unix.O_NONBLOCK)
 	if slices.Contains([]error{unix.ENOENT, unix.EAGAIN, unix.EBUSY}, err) {
@@ -63,6 +64,14 @@ func UnloadModule(name string) error {
 		return &os.PathError{Op: "unload kernel module", Path: name, Err: err}
 	}
 	return nil
+}
+
+// Shared reports whether other hosts use this kernel, because this host is a container. The
+// inode of the first PID namespace is a constant of Linux (PROC_PID_INIT_INO).
+func Shared() bool {
+	const first = 0xEFFFFFFC
+	var stat unix.Stat_t
+	return unix.Stat("/proc/self/ns/pid", &stat) == nil && stat.Ino != first
 }
 
 // OffersModule reports whether the kernel has the feature of a module: built
@@ -122,7 +131,13 @@ func linkKindUsed(kind string) (bool, error) {
 	return false, nil
 }
 
+// linkKindIn returns false for a file that is not a namespace: Docker leaves a plain file in
+// /run/docker/netns when the start of a container is cut off.
 func linkKindIn(namespace, kind string) (bool, error) {
+	var fs unix.Statfs_t
+	if unix.Statfs(namespace, &fs) != nil || fs.Type != unix.NSFS_MAGIC {
+		return false, nil
+	}
 	ns, err := netns.GetFromPath(namespace)
 	if err != nil {
 		return false, nil // the namespace was deleted meanwhile

@@ -1,6 +1,9 @@
 package kernel
 
 import (
+	"os"
+	"os/exec"
+	"path/filepath"
 	"runtime"
 	"testing"
 
@@ -15,6 +18,33 @@ func TestOffersModule(t *testing.T) {
 		if got, err := OffersModule(t.Context(), name); got != want || err != nil {
 			t.Errorf("%s: %t, %v", name, got, err)
 		}
+	}
+}
+
+// TestAPlainFileIsNoNamespace: Docker leaves one in /run/docker/netns.
+func TestAPlainFileIsNoNamespace(t *testing.T) {
+	plain := filepath.Join(t.TempDir(), "1-abc")
+	must.NoError(t, os.WriteFile(plain, nil, 0o444))
+	for _, path := range []string{plain, filepath.Dir(plain), plain + "-removed"} {
+		if used, err := linkKindIn(path, "vxlan"); used || err != nil {
+			t.Errorf("%s: %t, %v", path, used, err)
+		}
+	}
+}
+
+// TestAContainerSharesItsKernel runs this test in a PID namespace of its own.
+func TestAContainerSharesItsKernel(t *testing.T) {
+	const inside = "KUBE_BOOTSTRAP_TEST_INSIDE"
+	if os.Getenv(inside) != "" {
+		if !Shared() {
+			t.Error("the kernel is not shared in a container")
+		}
+		return
+	}
+	again := exec.Command("unshare", "--pid", "--fork", "--mount-proc", os.Args[0], "-test.run", "^"+t.Name()+"$")
+	again.Env = append(os.Environ(), inside+"=1")
+	if out, err := again.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
 
