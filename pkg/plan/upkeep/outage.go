@@ -1,8 +1,12 @@
 package upkeep
 
 import (
+	"context"
+	"math/rand/v2"
 	"sync"
 	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 const (
@@ -16,11 +20,15 @@ const (
 	// briefly again. Until then the pauses of several short outages add up
 	// (defaultBackoffReset of client-go/tools/cache/reflector.go).
 	backoffReset = 2 * time.Minute
+	// restartSpread is the time over which the hosts of a cluster restart theirs, because all
+	// restarted at once would keep the API server busy that has just come back. Time
+	// during which the host is busy does not count.
+	restartSpread = 5 * time.Second
 )
 
 type outages struct {
 	mu     sync.Mutex
-	recent []outage // the outages of the last backoffReset
+	recent []outage // the outages of the last backoffReset since the last long one
 	last   time.Time
 }
 
@@ -43,8 +51,16 @@ func (o *outages) note(now time.Time, duration time.Duration) bool {
 	if total < longOutage {
 		return false
 	}
-	o.last = now
+	o.last, o.recent = now, nil // the new kubelet and kube-proxy pause briefly
 	return true
+}
+
+// awaitTurn waits for the turn of this host in restartSpread.
+func awaitTurn(ctx context.Context) error {
+	turn, cancel := step.Limited(step.WithLimit(ctx, 1+rand.N(restartSpread)))
+	defer cancel()
+	<-turn.Done()
+	return ctx.Err()
 }
 
 // end returns the end of the last long outage, the zero time if there was none.

@@ -122,7 +122,11 @@ func (r Resident) balance(ctx context.Context) error {
 		}, s.EtcdCA)
 	}, func(outage time.Duration) {
 		if r.outages.note(time.Now(), outage) {
-			r.in.Put(agent.API)
+			go func() {
+				if awaitTurn(ctx) == nil {
+					r.in.Put(agent.API)
+				}
+			}()
 		}
 	})
 }
