@@ -20,7 +20,7 @@ const (
 )
 
 // BootUnit runs `binary boot` each time before Docker starts, and after the
-// firewall is reloaded. It waits for the lease no longer than limit. Docker
+// firewall is reloaded. It waits for the lease no longer than limit, or longer on a busy host. Docker
 // also starts if the unit fails, because Docker only wants it and does not
 // require it.
 func BootUnit(files host.Files, units initsystem.Units, binary string, limit time.Duration) step.Step {
@@ -67,7 +67,7 @@ func removeBootUnit(ctx context.Context, files host.Files, units initsystem.Unit
 var unitFiles embed.FS
 
 func bootFile(units initsystem.Units, binary string, limit time.Duration) host.File {
-	values := map[string]any{"Binary": binary, "Seconds": int((limit + bootSlack).Seconds()), "Path": initsystem.UnitPath(units, bootUnit)}
+	values := map[string]any{"Binary": binary, "Seconds": int((step.Longest(limit) + bootSlack).Seconds()), "Path": initsystem.UnitPath(units, bootUnit)}
 	return initsystem.ServiceFile(units, bootUnit, unitFiles, values)
 }
 

@@ -16,9 +16,11 @@ func WithBusy(ctx context.Context, busy func() time.Duration) context.Context {
 	return context.WithValue(ctx, busyKey{}, busy)
 }
 
-// mostBusy is the largest part of the time that is not counted. The rest is counted, so that
-// each wait ends on a host that is always busy, after ten times its limit.
-const mostBusy = 0.9
+// longer is how many times its limit a wait may last on a host that is always busy.
+const longer = 10
+
+// Longest returns how long a wait with this limit may last.
+func Longest(limit time.Duration) time.Duration { return longer * limit }
 
 type limitedKey struct{}
 
@@ -87,8 +89,8 @@ func (l *limited) look() {
 func (l *limited) rest() time.Duration { return l.limit - (time.Since(l.begun) - l.wasBusy()) }
 
 func (l *limited) wasBusy() time.Duration {
-	most := time.Duration(mostBusy * float64(time.Since(l.begun)))
-	return min(max(l.busy()-l.busyBefore, 0), most)
+	elapsed := time.Since(l.begun)
+	return min(max(l.busy()-l.busyBefore, 0), elapsed-elapsed/longer)
 }
 
 func (l *limited) end(err error) {

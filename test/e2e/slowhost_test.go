@@ -1,0 +1,45 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// freezeScript stops each program as soon as it runs, for some seconds, as on a host that is too slow
+// for any limit. It ends by itself.
+const freezeScript = `rm -f /run/frozen-*
+for one in %s; do
+	setsid sh -c '
+		until pid=$(pgrep -ox "$1"); do sleep 0.05; done
+		kill -STOP "$pid"; sleep "$2"; kill -CONT "$pid"; touch "/run/frozen-$1"
+	' freeze ${one%%:*} ${one#*:} >/dev/null 2>&1 </dev/null &
+done`
+
+// freezeAtStart stops programs, such as "etcd:15", for so many seconds when they start.
+func freezeAtStart(t *testing.T, m machine, programs ...string) {
+	t.Helper()
+	m.sh(t, fmt.Sprintf(freezeScript, strings.Join(programs, " ")))
+}
+
+// wereFrozen expects that freezeAtStart has stopped the programs.
+func wereFrozen(t *testing.T, m machine, programs ...string) {
+	t.Helper()
+	for _, one := range programs {
+		name, _, _ := strings.Cut(one, ":")
+		m.sh(t, "ls /run/frozen-"+name+" && rm /run/frozen-"+name)
+	}
+}
+
+// upSlowly is up on hosts whose etcd and flanneld take their time: longer than a check may take.
+func upSlowly(t *testing.T, master, worker machine) {
+	t.Helper()
+	onMaster, onWorker := []string{"etcd:15", "flanneld:25"}, []string{"flanneld:25"}
+	freezeAtStart(t, master, onMaster...)
+	freezeAtStart(t, worker, onWorker...)
+	up(t, master, worker, "")
+	wereFrozen(t, master, onMaster...)
+	wereFrozen(t, worker, onWorker...)
+}

@@ -1,0 +1,68 @@
+//go:build e2e && long
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestTinyHosts: with the default settings, a host with a tenth of a CPU becomes a
+// control plane, and a host with 1 GiB of memory a worker, as slowly as it takes.
+func TestTinyHosts(t *testing.T) {
+	made := hosts(t, "docker-28.5", "10.133.1.0/24", "e2e-tenth", "e2e-gib")
+	docker(t, "update", "--cpus", "0.1", made[0].name)
+	docker(t, "update", "--memory", "1g", "--memory-swap", "1g", made[1].name)
+	up(t, made[0], made[1], "")
+	docker(t, "update", "--cpus", "0.1", made[1].name)
+	eventually(t, 10*time.Minute, "both nodes", func() error {
+		return allReady(t, made[0], time.Now().Add(-time.Minute), 2)
+	})
+	for _, m := range made {
+		t.Logf("%s: %s", m.name, m.sh(t, "cat /proc/pressure/cpu /proc/loadavg; free -m | head -2"))
+	}
+}
+
+// TestFrozenCluster: cluster up and node add succeed while etcd and flanneld of each new host
+// are stopped for longer than a check may take.
+func TestFrozenCluster(t *testing.T) {
+	l := clusterUser{cluster: "e2e-frozen", subnet: "10.133.2.0/24", dir: t.TempDir()}
+	t.Cleanup(func() { _, _ = l.try(context.Background(), "kube-bootstrap cluster clean --yes") })
+	frozen := l.freezing(t, "master-1", "etcd:15", "flanneld:25")
+	joined := l.freezing(t, "worker-1", "flanneld:25")
+	l.sh(t, "kube-bootstrap cluster up --workers 1 --progress none")
+	frozen()
+	joined()
+	added := l.freezing(t, "more", "flanneld:25")
+	l.sh(t, "kube-bootstrap node add --name more --progress none")
+	added()
+	l.sh(t, "kube-bootstrap node status")
+}
+
+// freezing calls freezeAtStart as soon as a host of the cluster exists. The returned function
+// expects that it has stopped the programs.
+func (l clusterUser) freezing(t *testing.T, name string, programs ...string) (check func()) {
+	m := machine{name: l.cluster + "-" + name}
+	began := make(chan error, 1)
+	go func() {
+		script := fmt.Sprintf(freezeScript, strings.Join(programs, " "))
+		for {
+			_, err := m.try(t.Context(), "command -v pgrep && "+script)
+			if err == nil || t.Context().Err() != nil {
+				began <- err
+				return
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+	}()
+	return func() {
+		t.Helper()
+		if err := <-began; err != nil {
+			t.Fatalf("%s: %v", m.name, err)
+		}
+		wereFrozen(t, m, programs...)
+	}
+}
