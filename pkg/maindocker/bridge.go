@@ -83,7 +83,7 @@ func (b Bridge) moveBecause(why reasons) step.Step {
 // rewritten or deleted. Docker needs no restart, because it runs with them.
 func KeepSettings(files host.Files, lease func() (Lease, error)) step.Step {
 	goal := func(ctx context.Context) ([]byte, step.Diff, error) {
-		if moved, err := moved(files); err != nil || !moved || isPending(files) {
+		if moved, err := moved(files); err != nil || !moved || Interrupted(files) {
 			return nil, nil, err
 		}
 		now, err := lease()

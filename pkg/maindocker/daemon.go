@@ -23,7 +23,7 @@ type Daemon struct {
 // runningDiff compares the settings of the running Docker with the lease,
 // because Docker may not have read the file since its change.
 func (d Daemon) runningDiff(ctx context.Context, lease Lease) (diff step.Diff, err error) {
-	if isPending(d.Files) {
+	if Interrupted(d.Files) {
 		diff = append(diff, fmt.Sprintf("finish the restart of Docker, with %d containers", len(readPending(d.Files).Containers)))
 	}
 	network, err := d.networkDiff(ctx, lease)

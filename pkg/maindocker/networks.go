@@ -80,8 +80,7 @@ var dockerPools = []netip.Prefix{
 	netip.MustParsePrefix("192.168.0.0/16"),
 }
 
-// AutoRemoved returns the names of running containers that Docker removes when it stops
-// (https://github.com/moby/moby/pull/20848).
+// AutoRemoved returns the names of running containers that Docker removes when it stops.
 func AutoRemoved(ctx context.Context, engine *docker.Engine) (names []string, err error) {
 	all, err := restart.Running(ctx, engine)
 	for _, c := range all {

@@ -38,7 +38,7 @@ func (d Daemon) problem(ctx context.Context) error {
 	switch {
 	case step.IsUnanswered(err):
 		return hangs(d.Units.Init(), err)
-	case err != nil && isPending(d.Files):
+	case err != nil && Interrupted(d.Files):
 		return nil // an interrupted run has stopped it: Resume starts it
 	case err != nil:
 		return &step.Problem{Name: "docker-stopped", Text: "Docker does not answer on " + engine.Address, Remedy: "start it: " + startCommand(d.Units.Init())}

@@ -150,5 +150,5 @@ func (d Daemon) setLiveRestore(ctx context.Context, on bool) error {
 // Restarting reports whether a restart of Docker by kube-bootstrap is in
 // progress or was interrupted.
 func Restarting(files host.Files) bool {
-	return isPending(files) || files.Exists(rebuildFile)
+	return Interrupted(files) || files.Exists(rebuildFile)
 }

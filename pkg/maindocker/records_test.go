@@ -107,8 +107,8 @@ func TestADamagedRestartIsStillOne(t *testing.T) {
 	files := host.Files{Root: t.TempDir()}
 	for _, content := range []string{"", "{{", `{"containers": ["--rm"]}`} {
 		damage(t, files, pendingRecord.Path, content)
-		if p := readPending(files); !isPending(files) || len(p.Containers) > 0 {
-			t.Errorf("%q: %t %v", content, isPending(files), p)
+		if p := readPending(files); !Interrupted(files) || len(p.Containers) > 0 {
+			t.Errorf("%q: %t %v", content, Interrupted(files), p)
 		}
 	}
 }

@@ -31,8 +31,6 @@ func (p pending) valid() error {
 	return nil
 }
 
-func isPending(files host.Files) bool { return files.Exists(pendingRecord.Path) }
-
 // readPending returns the record. A damaged record means that Docker must be
 // started; its restart policies then start containers.
 func readPending(files host.Files) pending {
@@ -44,7 +42,7 @@ func readPending(files host.Files) pending {
 // before Move need it. Move does the rest.
 func (d Daemon) Resume() step.Step {
 	check := func(ctx context.Context) (step.Diff, error) {
-		if !isPending(d.Files) {
+		if !Interrupted(d.Files) {
 			return nil, nil
 		}
 		return step.DiffOf(d.Engine().Answers(ctx), "start Docker, which a run that was cut short had stopped")
@@ -63,13 +61,13 @@ func (d Daemon) Resume() step.Step {
 
 // Interrupted reports whether a run has stopped Docker, or was about to, and has not brought
 // back everything since. It tells a Docker that the run stopped from one that the administrator stopped.
-func Interrupted(files host.Files) bool { return isPending(files) }
+func Interrupted(files host.Files) bool { return files.Exists(pendingRecord.Path) }
 
 // Finish completes the restart of Docker by a run that was killed. It does nothing if there is none.
 func (d Daemon) Finish(ctx context.Context) error {
 	p := readPending(d.Files)
 	switch {
-	case !isPending(d.Files):
+	case !Interrupted(d.Files):
 		return nil
 	case p.Back:
 		return d.moveBack(ctx)

@@ -213,8 +213,8 @@ func TestDockerRunsAgain(t *testing.T) {
 			if !errors.Is(err, failure) || errors.As(err, new(startError)) || changed == c.cancel {
 				t.Errorf("changed: %t, %v", changed, err)
 			}
-			if h.daemon == nil || h.is("docker.socket") != (c.init == "systemd") || !h.is(theContainer) || isPending(d.Files) {
-				t.Errorf("Docker does not run as before: %v, pending: %t", h.running, isPending(d.Files))
+			if h.daemon == nil || h.is("docker.socket") != (c.init == "systemd") || !h.is(theContainer) || Interrupted(d.Files) {
+				t.Errorf("Docker does not run as before: %v, pending: %t", h.running, Interrupted(d.Files))
 			}
 		})
 	}

@@ -154,7 +154,7 @@ func (d Daemon) moveBack(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if moved || isPending(d.Files) {
+	if moved || Interrupted(d.Files) {
 		if err := d.restartBack(ctx, moved); err != nil {
 			return err
 		}

@@ -21,7 +21,8 @@ type Container struct {
 	ID     string `json:"id"`
 	Name   string `json:"name"`
 	Paused bool   `json:"paused,omitempty"`
-	// AutoRemove states that the engine removes the container when it stops (`docker run --rm`).
+	// AutoRemove states that the engine removes the container when it stops (`docker run --rm`,
+	// https://github.com/moby/moby/pull/20848).
 	AutoRemove bool `json:"autoRemove,omitempty"`
 }
 
