@@ -174,12 +174,19 @@ func (i Installer) read(ctx context.Context, missing map[string]digest.Digest) (
 	return files, err
 }
 
+// largestPlugin is larger than any plugin, in bytes. A plugin is in memory until its
+// digest is verified.
+const largestPlugin = 64 << 20
+
 func extract(archive io.Reader, wanted map[string]digest.Digest) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	return files, rootfs.EachEntry(archive, func(name string, h *tar.Header, content io.Reader) error {
 		want, ok := wanted[path.Base(name)]
 		if !ok || h.Typeflag != tar.TypeReg {
 			return nil
+		}
+		if h.Size > largestPlugin {
+			return fmt.Errorf("CNI plugin %s has %d bytes, and more than %d are refused; get another bundle", h.Name, h.Size, largestPlugin)
 		}
 		data, err := io.ReadAll(content)
 		if err == nil && want != "" && digest.FromBytes(data) != want {

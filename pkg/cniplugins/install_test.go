@@ -228,3 +228,13 @@ func TestAnInterruptedInstallLeavesNothing(t *testing.T) {
 		t.Errorf("left %q", d)
 	}
 }
+
+// TestAHugePluginIsRefused before it is read into memory.
+func TestAHugePluginIsRefused(t *testing.T) {
+	var archive bytes.Buffer
+	must.NoError(t, tar.NewWriter(&archive).WriteHeader(&tar.Header{Name: "bridge", Typeflag: tar.TypeReg, Mode: 0o755, Size: 1 << 30}))
+	_, err := extract(&archive, map[string]digest.Digest{"bridge": digest.FromString("x")})
+	if err == nil || !strings.Contains(err.Error(), "CNI plugin bridge has 1073741824 bytes") {
+		t.Errorf("got %v", err)
+	}
+}
