@@ -57,7 +57,7 @@ func withRegistry(t *testing.T, pushed image.Versions) *local.Host {
 func TestResolveTakesTheVersionsOfTheRegistry(t *testing.T) {
 	pushed, err := image.For("", image.Versions{})
 	must.NoError(t, err)
-	pushed.Etcd = "3.4.99-0"
+	pushed.Etcd = "3.4.99"
 	h := withRegistry(t, pushed)
 	before := h.Versions
 	resolved := h.Resolve(t.Context(), local.Master)
