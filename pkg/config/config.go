@@ -77,6 +77,11 @@ type Config struct {
 	KeepImages         bool
 	IgnorePreflight    []string
 
+	DownloadMirror string // URL without a slash at its end; empty: the official site
+	CNIMirror      string // as DownloadMirror
+	CAFile         string
+	StallTimeout   time.Duration
+
 	LoadBalancerAddresses []string // see addresses.Parse
 
 	Components   Components
@@ -144,6 +149,7 @@ func (c Config) Complete() Config {
 		c.DNSServerIP = tenth(c.ServiceNetwork)
 	}
 	c.Registry.Address = strings.TrimSuffix(c.Registry.Address, "/")
+	c.DownloadMirror, c.CNIMirror = strings.TrimSuffix(c.DownloadMirror, "/"), strings.TrimSuffix(c.CNIMirror, "/")
 	c.DNSDomain = strings.TrimSuffix(c.DNSDomain, ".")
 	return c
 }

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -68,10 +69,30 @@ func (c Config) mirrors(wrong func(name, value, format string, args ...any)) {
 	}
 }
 
+// downloadSettings are where and how official images and files are pulled.
+var downloadSettings = sharing(Setting{Group: GroupImages, Verbs: pulls, Change: Freely}, []Setting{
+	{Field: "downloadMirror", Flag: "download-mirror", Help: "where to find the release files of Kubernetes (empty: https://dl.k8s.io)", shown: mirror.Shown, check: site},
+	{Field: "cniMirror", Flag: "cni-mirror", Help: "where to find the releases of the CNI plugins (empty: github.com)", shown: mirror.Shown, check: site},
+	{Field: "caFile", Flag: "ca-file", Help: "file with certificates of authorities to trust when images are pulled, beside the system's"},
+	{Field: "stallTimeout", Flag: "stall-timeout", Default: "30s", Help: "how long a server of images may send nothing before the request is repeated"},
+})
+
+// site is the check of a URL below which files are downloaded.
+func site(s string) string {
+	u, err := url.Parse(s)
+	switch {
+	case strings.Contains(s, "@"):
+		return "must have no user in it, which others could read"
+	case err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.RawQuery != "" || u.Fragment != "":
+		return "must begin with https:// and a host (or http://, which is not encrypted)"
+	}
+	return ""
+}
+
 // mirrorSettings are where the pods of a host get their images from.
 var mirrorSettings = []Setting{{
-	Field: "registryMirrors", Flag: "registry-mirror", Group: GroupImages, Verbs: hosts, Shared: true, Change: OnCluster,
-	Help: "registries that serve the images of others to pods: REGISTRY=[http://]HOST[/PREFIX], comma separated", shown: mirror.Shown, check: mirror.CheckList,
+	Field: "registryMirrors", Flag: "registry-mirror", Group: GroupImages, Verbs: hosts | Pull, Shared: true, Change: OnCluster,
+	Help: "registries that serve the images of others, to pods and to a pull: REGISTRY=[http://]HOST[/PREFIX], comma separated", shown: mirror.Shown, check: mirror.CheckList,
 }, {
 	Field: "localRegistry", Flag: "local-registry", Group: GroupContainers, Default: "0", Verbs: ClusterUp, Change: Freely,
 	Help: "port of 127.0.0.1 of the engine's machine, such as 5000, for a registry of this cluster, which also keeps what nodes pull; 0: none", check: portOrNone,

@@ -29,11 +29,13 @@ const (
 	Clean     // cluster clean
 	Build     // verbs that build Kubernetes from source
 	Sign      // verbs that write a bundle
+	Pull      // offline pull
 	Every
 
 	both          = Master | Worker | Preflight
 	hosts         = both | ClusterUp
 	loads         = both | Bootstrap
+	pulls         = both | Pull
 	controlPlanes = Master | Preflight | ClusterUp // with components of control planes
 )
 

@@ -17,7 +17,7 @@ var (
 	}
 )
 
-var settings = slices.Concat(clusterSettings, componentSettings, accessSettings, nodeSettings, containerSettings, mirrorSettings, registrySettings)
+var settings = slices.Concat(clusterSettings, componentSettings, accessSettings, nodeSettings, containerSettings, mirrorSettings, downloadSettings, registrySettings)
 
 var clusterSettings = []Setting{{
 	Field: "kubernetesVersion", Flag: "kubernetes-version", Group: GroupCluster, Env: "K8S_VERSION", Default: catalog.Newest().Patch, Verbs: hosts | Offline | Bootstrap | Push, Shared: true, Change: OnCluster,
@@ -110,7 +110,7 @@ var clusterSettings = []Setting{{
 	Help: "key that opens what control planes share; the environment keeps it out of the shell's history", check: certificateKey,
 }, {
 	Field: "bundle", Flag: "bundle", Group: GroupImages, Verbs: hosts | Bootstrap | Push, Change: Freely,
-	Help: "bundle of images to load; with it nothing is pulled",
+	Help: "bundle of images to load; with it nothing is pulled (empty: the registry, the bundle kept on the host, the cache, or a pull)",
 }, {
 	Field: "bundleBase", Flag: "bundle-base", Group: GroupImages, Verbs: loads, Change: Freely,
 	Help: "bundle that the one of --bundle was built on (offline build --base)",
@@ -131,5 +131,5 @@ var clusterSettings = []Setting{{
 	Help: "leave the images that were loaded, or of which hosts were made",
 }, {
 	Field: "ignorePreflight", Flag: "ignore-preflight", Group: GroupHost, Verbs: hosts | Bootstrap, Change: EachRun,
-	Help: "preflight problems to go on with, by name, comma separated",
+	Help: "preflight problems to go on with, by name, comma separated; not every problem can be ignored",
 }}

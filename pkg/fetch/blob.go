@@ -32,6 +32,11 @@ func (c *Client) path(d digest.Digest) string {
 	return filepath.Join(c.cache, d.Algorithm().String(), d.Encoded())
 }
 
+// partial returns the file of a blob while it is downloaded.
+func (c *Client) partial(d digest.Digest) string {
+	return filepath.Join(c.cache, "partial", d.Encoded())
+}
+
 // blob downloads one blob, unless it is in the cache.
 func (c *Client) blob(ctx context.Context, b blob, progress *step.Counter) error {
 	path := c.path(b.digest)
@@ -39,7 +44,7 @@ func (c *Client) blob(ctx context.Context, b blob, progress *step.Counter) error
 		progress.Add(b.size)
 		return nil
 	}
-	partial := filepath.Join(c.cache, "partial", b.digest.Encoded())
+	partial := c.partial(b.digest)
 	if err := os.MkdirAll(filepath.Dir(partial), 0o755); err != nil {
 		return err
 	}
@@ -143,7 +148,7 @@ func (t *transfer) check() (ok bool, err error) {
 	if err := t.restart(); err != nil || again {
 		return false, err
 	}
-	return false, errors.Join(&step.Problem{Name: "wrong-checksum", Text: t.url + " does not match its checksum (" + t.digest.String() + ")",
+	return false, errors.Join(&step.Problem{Name: "wrong-checksum", Firm: true, Text: t.url + " does not match its checksum (" + t.digest.String() + ")",
 		Remedy: "try again; if the problem remains, use another mirror: the file was changed on the network or on this mirror"}, os.Remove(t.file.Name()))
 }
 

@@ -23,6 +23,7 @@ func explain(err error, what, host string) error {
 		return err
 	}
 	if p := cmp.Or(unfit(err, what, host), unheard(err, what, host), answered(err, what, host)); p != nil {
+		p.Firm = true // without the content, nothing can go on
 		return p
 	}
 	return err
@@ -66,8 +67,7 @@ func unheard(err error, what, host string) *step.Problem {
 		return &step.Problem{Name: "stalled", Text: what + ": " + silent.Error(),
 			Remedy: "run the same command again to resume; --stall-timeout waits longer"}
 	case errors.As(err, &noWay) && noWay.Op == "dial":
-		return &step.Problem{Name: "unreachable", Text: what + ": " + host + " cannot be reached: " + noWay.Err.Error(),
-			Remedy: "check the address, or name a mirror or a proxy (HTTPS_PROXY)"}
+		return &step.Problem{Name: "unreachable", Text: what + ": " + host + " cannot be reached: " + noWay.Err.Error(), Remedy: reachRemedy}
 	case errors.As(err, &broken):
 		return &step.Problem{Name: "broken-off", Text: what + ": " + broken.Error(), Remedy: "run the same command again to resume"}
 	}

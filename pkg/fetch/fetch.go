@@ -8,10 +8,8 @@ package fetch
 
 import (
 	"cmp"
-	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -47,6 +45,7 @@ type Client struct {
 	cache     string
 	mirrors   Mirrors
 	transport http.RoundTripper
+	once      http.RoundTripper   // transport without retries
 	turns     *semaphore.Weighted // of the transfers
 	logins    sync.Map            // by repository: http.RoundTripper
 }
@@ -69,7 +68,7 @@ func New(o Options) (*Client, error) {
 	guarded := link.IdleTimeout{Next: link.HTTPSOnly{Next: transport.NewUserAgent(base, "kube-bootstrap"), Plain: plain}, Limit: cmp.Or(o.Stall, DefaultStall)}
 	return &Client{
 		cache: filepath.Join(o.Cache, "downloads"), mirrors: o.Mirrors,
-		transport: link.Retry{Next: guarded}, turns: semaphore.NewWeighted(atOnce),
+		transport: link.Retry{Next: guarded}, once: guarded, turns: semaphore.NewWeighted(atOnce),
 	}, nil
 }
 
@@ -81,26 +80,10 @@ func trust(path string) (*x509.CertPool, error) {
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, &step.Problem{Name: "ca-file", Text: err.Error(), Remedy: "give a PEM file with certificates of authorities"}
+		return nil, &step.Problem{Name: "ca-file", Firm: true, Text: err.Error(), Remedy: "give a PEM file with certificates of authorities"}
 	}
 	if !pool.AppendCertsFromPEM(data) {
-		return nil, &step.Problem{Name: "ca-file", Text: path + " contains no certificate", Remedy: "give a PEM file with certificates of authorities"}
+		return nil, &step.Problem{Name: "ca-file", Firm: true, Text: path + " contains no certificate", Remedy: "give a PEM file with certificates of authorities"}
 	}
 	return pool, nil
-}
-
-// Reachable returns nil if the server of a URL answers within limit, whatever
-// its status code is.
-func (c *Client) Reachable(ctx context.Context, url string, limit time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodHead, url, nil)
-	if err != nil {
-		return err
-	}
-	resp, err := c.transport.RoundTrip(req)
-	if err != nil {
-		return fmt.Errorf("%s does not answer: %w", req.URL.Host, err)
-	}
-	return resp.Body.Close()
 }

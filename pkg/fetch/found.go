@@ -2,11 +2,13 @@ package fetch
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"os"
 	"slices"
 
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
@@ -26,6 +28,23 @@ type Found struct {
 	client *Client
 	host   string // the host that was asked
 	blobs  []blob // an image: the config, then the layers
+	size   int64  // of a file as the server announces it; 0: unknown
+}
+
+// Missing returns the number of bytes that Fetch downloads. seen has the blobs of other
+// images, which are not counted twice, and gets those of this one.
+func (f *Found) Missing(seen map[digest.Digest]bool) (bytes int64) {
+	for _, b := range f.blobs {
+		if path := f.client.path(b.digest); seen[b.digest] || (host.Files{}).Exists(path) {
+			continue
+		}
+		seen[b.digest] = true
+		bytes += cmp.Or(b.size, f.size)
+		if begun, err := os.Stat(f.client.partial(b.digest)); err == nil {
+			bytes -= begun.Size()
+		}
+	}
+	return max(bytes, 0)
 }
 
 // Here reports whether all blobs are in the cache.
@@ -69,6 +88,26 @@ func (c *Client) File(ctx context.Context, address string) (*Found, error) {
 		return nil, explain(err, address+".sha512", u.Host)
 	}
 	return &Found{Name: address, Digest: d, client: c, host: u.Host, blobs: []blob{{digest: d, url: address, via: c.transport}}}, nil
+}
+
+// AskSize asks for the size of a file, which Missing then includes. It remains unknown if the
+// server does not answer such a request. The size of an image is in its manifest.
+func (f *Found) AskSize(ctx context.Context) {
+	if len(f.blobs) != 1 || f.blobs[0].size > 0 {
+		return
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodHead, f.blobs[0].url, http.NoBody)
+	if err != nil {
+		return
+	}
+	resp, err := (&http.Client{Transport: f.client.once}).Do(req)
+	if err != nil {
+		return
+	}
+	resp.Body.Close()
+	if resp.StatusCode == http.StatusOK {
+		f.size = max(resp.ContentLength, 0)
+	}
 }
 
 // checksum downloads a file that begins with a SHA-512 in hexadecimal.

@@ -139,6 +139,6 @@ func choose(all []v1.Descriptor, at name.Reference, platform v1.Platform) (v1.Ha
 }
 
 func noPlatform(at name.Reference, platform v1.Platform, has string) error {
-	return &step.Problem{Name: "no-platform", Text: fmt.Sprintf("%s does not exist for %s, only for %s", at.Name(), platform.Architecture, has),
+	return &step.Problem{Name: "no-platform", Firm: true, Text: fmt.Sprintf("%s does not exist for %s, only for %s", at.Name(), platform.Architecture, has),
 		Remedy: "build it from source: `kube-bootstrap offline build --arch " + platform.Architecture + "`"}
 }

@@ -2,6 +2,7 @@ package image
 
 import (
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 )
@@ -47,10 +48,20 @@ type Origin struct {
 // Where returns the reference or the URL.
 func (o Origin) Where() string { return o.Ref + o.URL }
 
-// Origins lists the origins of a bundle for an architecture.
-func Origins(v Versions, sites Sites, arch string) []Origin {
+// Plain returns the hosts of the sites with plain HTTP.
+func (s Sites) Plain() (hosts []string) {
+	for _, site := range []string{s.Kubernetes, s.CNI} {
+		if u, err := url.Parse(site); err == nil && u.Scheme == "http" {
+			hosts = append(hosts, u.Host)
+		}
+	}
+	return hosts
+}
+
+// Origins lists the origins of a bundle with published images for an architecture.
+func Origins(v Versions, images []Image, sites Sites, arch string) []Origin {
 	all := []Origin{{Name: "debian-base", Ref: debianBase}}
-	for _, img := range Published(v, arch) {
+	for _, img := range images {
 		if !strings.HasPrefix(img.Ref, OurRegistry+"/") {
 			all = append(all, Origin{Name: img.Name, Ref: img.Ref})
 		}

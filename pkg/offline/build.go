@@ -32,6 +32,7 @@ type Options struct {
 	Base      string   // path of a bundle; the new bundle omits the blobs of that bundle
 	SignKey   string   // file of the key to sign with
 	Quick     bool     // compress for this machine, where size is no matter
+	cache     string   // directory of compressed parts; "": that of the user
 }
 
 // DefaultPath is the default path of a bundle that a Build writes.
@@ -93,6 +94,7 @@ func (o Options) plan(ctx context.Context, configure func(*bundle.Builder) error
 func (o Options) write(ctx context.Context, built []image.Built, configure func(*bundle.Builder) error) error {
 	b, err := bundle.NewBuilder(o.Versions, built)
 	if err == nil {
+		b.Cache = cmp.Or(o.cache, b.Cache)
 		err = configure(b)
 	}
 	if err == nil && !o.Quick {

@@ -41,6 +41,9 @@ func (l loading) check(ctx context.Context) (step.Diff, error) {
 	if from != nil {
 		from.Close()
 	}
+	if err != nil && l.Expected {
+		missing, err = l.missing(ctx, nil)
+	}
 	if err != nil {
 		return nil, err
 	}

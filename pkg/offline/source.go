@@ -3,8 +3,10 @@ package offline
 import (
 	"archive/tar"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -37,7 +39,15 @@ type Source struct {
 	Files      host.Files
 	Broadcast  *bundle.Broadcast // of all loads of this host; nil: each load decompresses for itself
 	KeepImages bool              // Undo does not remove images
+	Expected   bool              // an earlier step of the run brings the bundle to Path
 	Part       string            // name of the only image, "etcd", of a step of its own; empty: all images
+}
+
+// Only returns the source with one image, for a step of its own.
+func (s Source) Only(name string) Source {
+	s.Part = name
+	s.Images = slices.DeleteFunc(slices.Clone(s.Images), func(i image.Image) bool { return i.Name != name })
+	return s
 }
 
 // Open opens the bundle at Path.
@@ -56,7 +66,18 @@ func (s Source) Signed() bundle.Option {
 // InstallCNIPlugins is the step that installs the CNI plugins of this source.
 func (s Source) InstallCNIPlugins() step.Step {
 	open := func(ctx context.Context) (cniplugins.Source, error) { return s.open(ctx) }
-	return cniplugins.Installer{Files: s.Files, Arch: s.Arch, Open: open, Remote: s.remote()}.Step()
+	install := cniplugins.Installer{Files: s.Files, Arch: s.Arch, Open: open, Remote: s.remote()}.Step()
+	if s.Expected {
+		check := install.Check
+		install.Check = func(ctx context.Context) (step.Diff, error) {
+			diff, err := check(ctx)
+			if errors.Is(err, fs.ErrNotExist) {
+				return step.Diff{"install those of the bundle"}, nil
+			}
+			return diff, err
+		}
+	}
+	return install
 }
 
 // imageSource is an open Source: a *bundle.Bundle or the images in a Docker.

@@ -34,8 +34,7 @@ func Master(h *local.Host) step.Plan {
 func masterEngines(h *local.Host) step.Plan {
 	bootstrap := parts.Bootstrap(h)
 	main, pods := parts.Load(h)
-	return step.Plan{
-		{remember(h, local.Master), preflight.Room(h)},
+	return slices.Concat(step.Plan{{remember(h, local.Master), preflight.Room(h)}}, h.Supply.Plan, step.Plan{
 		{parts.FetchBundle(h, local.Master).If(h.Config.Join)},
 		{kubelet.RememberSysctls(h.Files)}, // before files that show that the kubelet has run
 		{
@@ -50,7 +49,7 @@ func masterEngines(h *local.Host) step.Plan {
 			main, pods, earlyKubelet(h, local.Master).After(main, pods), h.Source().InstallCNIPlugins(),
 			parts.EtcdMember(h).Announce().If(h.Config.Join).After(main, pods),
 		},
-	}
+	})
 }
 
 // masterEtcd is the stage that starts etcd, in which each host then has its place.

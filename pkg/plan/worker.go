@@ -32,8 +32,7 @@ func Worker(h *local.Host) step.Plan {
 func workerEngines(h *local.Host) step.Plan {
 	bootstrap := parts.Bootstrap(h)
 	main, pods := parts.Load(h)
-	return step.Plan{
-		{remember(h, local.Worker), preflight.Room(h)},
+	return slices.Concat(step.Plan{{remember(h, local.Worker), preflight.Room(h)}}, h.Supply.Plan, step.Plan{
 		{parts.FetchBundle(h, local.Worker)},
 		{kubelet.RememberSysctls(h.Files)}, // before files that show that the kubelet has run
 		{
@@ -45,7 +44,7 @@ func workerEngines(h *local.Host) step.Plan {
 			bootstrap.Start(), parts.LoadBootstrap(h, "flannel"),
 			main, pods, h.Source().InstallCNIPlugins(), startAgent(h, local.Worker),
 		},
-	}
+	})
 }
 
 // joinCluster is the stage in which the kubelet joins and its node becomes Ready.

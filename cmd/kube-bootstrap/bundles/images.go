@@ -6,12 +6,11 @@ import (
 	"path/filepath"
 	"reflect"
 	"runtime"
-	"time"
+	"strings"
 
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/exit"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/fetch"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/cache"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/offline"
@@ -32,17 +31,29 @@ func ForHosts(ctx context.Context, say func(string), cfg config.Config) (step.Pl
 	if holds(offline.DefaultPath(v, runtime.GOARCH), v) {
 		return building(ctx, say, v)
 	}
-	client, err := fetch.New(fetch.Options{Cache: cache.Dir()})
+	o, err := offline.PullOptions{Versions: v, Quick: true}.From(cfg)
 	if err != nil {
 		return nil, "", err
 	}
-	registry := image.Registries[0]
-	if err := client.Reachable(ctx, "https://"+registry+"/v2/", 2*time.Second); err != nil {
-		say(registry + " cannot be reached from here: the images are built from source; `kube-bootstrap offline pull` knows mirrors")
+	p, err := offline.NewPull(o)
+	if err != nil {
+		return nil, "", err
+	}
+	if err := p.Reachable(ctx); err != nil {
+		say("the official images cannot be pulled from here, so they are built from source: " + unreached(err))
 		return building(ctx, say, v)
 	}
-	say(registry + " answers: the official images are pulled")
-	return offline.Pull(offline.PullOptions{Versions: v, Sites: image.OfficialSites, Client: client, Quick: true})
+	say("the official registries answer: their images are pulled")
+	return p.Plan(), p.Output, nil
+}
+
+// unreached lists what cannot be reached, and why.
+func unreached(err error) string {
+	var all []string
+	for _, p := range step.Problems(err) {
+		all = append(all, p.Text)
+	}
+	return strings.Join(all, "; ")
 }
 
 func holds(path string, v image.Versions) bool {

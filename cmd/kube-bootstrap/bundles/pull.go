@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -16,19 +15,17 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/output"
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/settings"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/mirror"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/source"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/fetch"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/cache"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/offline"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 type pullFlags struct {
 	offline.PullOptions
-	fetch          fetch.Options
-	archs, mirrors []string
-	output         *fileOutput
+	archs  []string
+	output *fileOutput
 }
 
 func pullCommand(con *console.Console) *cobra.Command {
@@ -49,16 +46,11 @@ who fill a mirror.`,
   kube-bootstrap offline pull --dry-run --kubernetes-version 1.35.4`,
 	}
 	settings.AddFlags(c, config.Offline)
-	source.AddFlags(c.Flags(), config.Sign)
+	source.AddFlags(c.Flags(), config.Sign|config.Pull)
 	con.AddRecords(c.Flags())
-	f := pullFlags{fetch: fetch.Options{Cache: cache.Dir()}}
+	var f pullFlags
 	flags := c.Flags()
 	flags.StringSliceVar(&f.archs, "arch", nil, `architectures to pull, comma separated, or "all" that are official (default this machine's)`)
-	flags.StringArrayVar(&f.mirrors, "registry-mirror", nil, "where to find a registry's images, REGISTRY=[http://]HOST[/PREFIX]; for "+strings.Join(image.Registries, ", ")+"; may be repeated")
-	flags.StringVar(&f.Sites.Kubernetes, "download-mirror", image.OfficialSites.Kubernetes, "where to find the release files of Kubernetes")
-	flags.StringVar(&f.Sites.CNI, "cni-mirror", image.OfficialSites.CNI, "where to find the releases of the CNI plugins")
-	flags.StringVar(&f.fetch.CAFile, "ca-file", "", "file with certificates of authorities to trust, beside the system's")
-	flags.DurationVar(&f.fetch.Stall, "stall-timeout", fetch.DefaultStall, "how long a server may send nothing before the request is repeated")
 	flags.StringVar(&f.Base, "base", "", "bundle whose contents are left out; hosts need both")
 	flags.BoolVar(&f.Quick, "quick", false, "compress less: seconds instead of minutes, for a bundle that is not carried far")
 	dryRun := flags.Bool("dry-run", false, "list what would be pulled; needs no network")
@@ -88,46 +80,24 @@ func pullOptions(env func(string) string, c *cobra.Command, f pullFlags) (offlin
 		return o, err
 	}
 	o.SignKey, o.Output = cfg.SignKey, f.output.to
-	var errs [6]error
+	var errs [3]error
 	o.Versions, errs[0] = Versions(cfg)
 	o.Archs, errs[1] = pullArchs(f.archs)
-	f.fetch.Mirrors, err = fetch.ParseMirrors(f.mirrors, image.Registries)
-	errs[2] = in("--registry-mirror", err)
-	errs[3] = in("--download-mirror", f.use(&o.Sites.Kubernetes))
-	errs[4] = in("--cni-mirror", f.use(&o.Sites.CNI))
-	if f.fetch.Stall <= 0 {
-		errs[5] = fmt.Errorf("--stall-timeout %s: must be more than nothing, such as 30s", f.fetch.Stall)
-	}
+	errs[2] = otherMirrors(cfg.Mirrors())
 	if err := errors.Join(errs[:]...); err != nil {
 		return o, exit.Usage(err)
 	}
-	o.Client, err = fetch.New(f.fetch)
+	o, err = o.From(cfg)
 	return o, exit.Firm(err)
 }
 
-// in says which flag an error is about.
-func in(flag string, err error) error {
-	if err == nil {
-		return nil
+// otherMirrors returns an error for a mirror of a registry from which nothing is pulled.
+func otherMirrors(all []mirror.Mirror) error {
+	for _, m := range all {
+		if !slices.Contains(image.Registries, m.Of) {
+			return fmt.Errorf("registryMirrors: no image comes from %q; the registry must be one of %s", m.Of, strings.Join(image.Registries, ", "))
+		}
 	}
-	return fmt.Errorf("%s: %w", flag, err)
-}
-
-// use checks the URL of a site, and allows plain HTTP if that is its scheme.
-func (f *pullFlags) use(site *string) error {
-	if strings.Contains(*site, "@") { // told without the text, which holds a password
-		return errors.New("it has a user in it, which others could read")
-	}
-	u, err := url.Parse(*site)
-	switch {
-	case err != nil:
-		return err
-	case u.Scheme != "https" && u.Scheme != "http" || u.Host == "":
-		return fmt.Errorf("%q: must begin with https:// and a host (or http://, which is not encrypted)", *site)
-	case u.Scheme == "http":
-		f.fetch.Plain = append(f.fetch.Plain, u.Host)
-	}
-	*site = strings.TrimSuffix(*site, "/")
 	return nil
 }
 
@@ -145,7 +115,7 @@ func pullArchs(given []string) ([]string, error) {
 }
 
 func listOrigins(out io.Writer, format output.Format, o offline.PullOptions) error {
-	all := offline.PullFrom(o)
+	all := o.Origins()
 	return format.Print(out, "Source", all, func(w io.Writer) {
 		output.Row(w, "NAME", "ARCH", "FROM")
 		for _, from := range all {
@@ -155,14 +125,14 @@ func listOrigins(out io.Writer, format output.Format, o offline.PullOptions) err
 }
 
 func pullBundle(ctx context.Context, con *console.Console, o offline.PullOptions, format output.Format) error {
-	plan, path, err := offline.Pull(o)
+	p, err := offline.NewPull(o)
 	if err != nil {
 		return err
 	}
-	err = con.Run(ctx, plan)
+	err = con.Run(ctx, p.Plan())
 	switch {
 	case err == nil:
-		return printBundle(con.Out, format, bundleResult{path, o.Versions, o.Archs})
+		return printBundle(con.Out, format, bundleResult{p.Output, o.Versions, o.Archs})
 	case len(step.Problems(err)) > 0:
 		return exit.Firm(err)
 	}

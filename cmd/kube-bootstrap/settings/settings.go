@@ -66,6 +66,9 @@ func Load(env func(string) string, flags *pflag.FlagSet, verb config.Verb, role 
 // possible returns cfg without the changes that preflight refuses: other checks
 // of such a value would only report a second error.
 func possible(cfg config.Config, origins config.Origins, verb config.Verb) config.Config {
+	if verb == config.Offline {
+		cfg.Registry = config.Registry{} // a pull uses mirrors beside the private registry to which its bundle is pushed
+	}
 	if verb&(config.Master|config.Worker|config.Preflight) == 0 {
 		return cfg
 	}

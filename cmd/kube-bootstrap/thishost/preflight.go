@@ -22,6 +22,7 @@ import (
 type checked struct {
 	Check    string    `json:"check"`
 	OK       bool      `json:"ok"`
+	Note     string    `json:"note,omitempty"`
 	Problems []problem `json:"problems"`
 }
 
@@ -37,7 +38,9 @@ func preflightCommand(con *console.Console) *cobra.Command {
 		Short: "List everything that prevents master or worker, and change nothing",
 		Long: `Look at this host and name everything that stands in the way of becoming a
 master (or a worker, which is assumed when a master address is given). Nothing is
-changed. Each problem has a name that --ignore-preflight takes.`,
+changed. Each problem has a name, which --ignore-preflight takes if a run can go
+on without a solution. If images have to be pulled, it says how many bytes, and
+from where.`,
 		Example: `  kube-bootstrap preflight
   kube-bootstrap preflight worker --master-ip 192.168.1.10 -o json`,
 		Args:      cobra.MatchAll(cobra.MaximumNArgs(1), cobra.OnlyValidArgs),
@@ -66,7 +69,7 @@ changed. Each problem has a name that --ignore-preflight takes.`,
 			return err
 		}
 		h = h.Resolve(step.WithReporter(c.Context(), sayOnce(con)), role)
-		return printPreflight(c.Context(), con.Out, *format, preflight.Plan(h, role))
+		return printPreflight(c.Context(), con.Out, *format, preflight.Plan(h, role), h.Answers)
 	}
 	return c
 }
@@ -82,12 +85,12 @@ func sayOnce(con *console.Console) func(message string, bytes, total int64) {
 	}
 }
 
-func printPreflight(ctx context.Context, out io.Writer, format output.Format, looks step.Plan) error {
+func printPreflight(ctx context.Context, out io.Writer, format output.Format, looks step.Plan, answers []local.Answer) error {
 	var all []checked
 	var found []*step.Problem
 	for _, f := range (&step.Runner{}).Look(ctx, looks) {
 		found = append(found, step.Problems(f.Err)...)
-		all = append(all, checkedOf(f))
+		all = append(all, checkedOf(f).noting(answers))
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -117,9 +120,19 @@ func checkedOf(f step.Finding) checked {
 	return line
 }
 
+// noting adds the note of the answer that was checked.
+func (c checked) noting(answers []local.Answer) checked {
+	for _, a := range answers {
+		if a.Title == c.Check {
+			c.Note = a.Note
+		}
+	}
+	return c
+}
+
 func (c checked) print(w io.Writer) {
 	if c.OK {
-		output.Row(w, "ok", c.Check)
+		output.Row(w, "ok", strings.TrimSuffix(c.Check+": "+c.Note, ": "))
 	}
 	for _, one := range c.Problems {
 		text := one.Text

@@ -31,8 +31,9 @@ func masterCommand(con *console.Console) *cobra.Command {
 flannel, the main Docker on flannel's network, and a kubelet that runs
 Kubernetes. With --join it becomes a further control plane of the cluster of
 --master-ip. "kube-bootstrap token create --control-plane" on that host prints the
-command to run here. A second run repairs missing or changed parts and leaves the
-rest unchanged.`,
+command to run here. Images that this host lacks come from --bundle, --registry,
+a bundle of the cache, or the official registries. A second run repairs missing
+or changed parts and leaves the rest unchanged.`,
 		Example: `  kube-bootstrap master
   kube-bootstrap master --bundle kube-amd64.tar.zst    # without a network
   kube-bootstrap master --dry-run                      # every change, none made
@@ -158,6 +159,11 @@ func lookFirst(c *cobra.Command, con *console.Console, h *local.Host, role strin
 		e.Kind = step.Failed
 	}
 	runner.Emit(e)
+	for _, a := range h.Answers {
+		if a.Note != "" && e.Err == nil {
+			runner.Emit(step.Event{At: time.Now(), Stage: e.Stage, Step: e.Step, Kind: step.Note, Message: a.Note})
+		}
+	}
 	return runner, h, exit.OnlyProblems(e.Err)
 }
 
@@ -274,7 +280,7 @@ With a registry, later pods and containers pull from there too.`,
 			return err
 		}
 		defer release()
-		h.TakeLoaded()
+		h.ByHand = true
 		runner, h, err := lookFirst(c, con, h, local.Loaded)
 		if err != nil {
 			return err

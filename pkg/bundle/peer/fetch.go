@@ -15,6 +15,14 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
+// Bytes returns the size of the part that this host needs.
+func (o *Offer) Bytes() (n int64) {
+	for _, section := range o.Head.PartFor(o.asked.Arch) {
+		n += section.Size
+	}
+	return n
+}
+
 // Fetch writes the part of the bundle to path. It resumes an interrupted transfer, also that of an
 // earlier run or from another control plane, and fails after several attempts without progress.
 func (c Client) Fetch(ctx context.Context, files host.Files, path string) error {

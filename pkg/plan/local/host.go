@@ -45,7 +45,8 @@ type Host struct {
 	// damaged.
 	RegistryLost error
 	pushed       image.Versions // of the bundle in the registry; set by Resolve
-	ByHand       bool           // the user has loaded the images into the main Docker
+	ByHand       bool           // the user may have loaded the images into the main Docker
+	Supply       Supply         // set by Resolve
 	key          []byte         // of those who sign bundles, from the cluster; set by Resolve
 	Offer        *peer.Offer    // the bundle of a control plane, if this host has none; set by Resolve
 	OfferErr     error          // why no control plane offers one; set by Resolve

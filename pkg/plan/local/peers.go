@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"slices"
 	"strconv"
@@ -45,7 +46,7 @@ func bundleServers(ctx context.Context, h *Host) (all []string) {
 // NeedsBundle reports whether no setting names a source of images and this host has no bundle
 // that fits.
 func NeedsBundle(h *Host) bool {
-	if h.Config.Bundle != "" || h.Registry != nil || h.ByHand {
+	if h.ImagesFrom() != FromHost {
 		return false
 	}
 	b, err := bundle.Open(h.Files.Path(offline.HostPath), h.Source().Signed())
@@ -69,4 +70,12 @@ func askForBundle(ctx context.Context, h *Host) error {
 	}
 	h.pushed = h.Offer.Head.Versions
 	return h.UseCatalogue()
+}
+
+// notOffered returns the problem of a host that joins, can fetch no bundle, and cannot pull.
+func notOffered(h *Host, pull string) error {
+	return &step.Problem{Name: "bundle-offer", Firm: true,
+		Text: fmt.Sprintf("this host lacks images of Kubernetes %s for %s, has no bundle of them, can fetch none: %v; and cannot pull them: %s", h.Versions.Kubernetes, h.Config.Arch, h.OfferErr, pull),
+		Remedy: fmt.Sprintf("run `kube-bootstrap master --bundle FILE` on a control plane with a bundle for %s (`kube-bootstrap offline pull --arch` or `offline build --arch` makes one "+
+			"for several architectures), or give this host such a bundle with --bundle, or a registry with --registry", h.Config.Arch)}
 }

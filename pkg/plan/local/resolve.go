@@ -25,6 +25,7 @@ import (
 type Answer struct {
 	Name, Title string
 	Err         error
+	Note        string // what the run does because of the answer; may be empty
 }
 
 // Resolve returns a copy of this host that is completed with answers of other
@@ -39,6 +40,8 @@ func (h *Host) Resolve(ctx context.Context, role string) *Host {
 		askToJoin(ctx, &resolved, role)
 	}
 	resolved.ask("registry", "reach the registry", func() error { return resolved.askRegistry(ctx) })
+	err := resolved.supply(ctx, role)
+	resolved.Answers = append(resolved.Answers, Answer{"images", "look for the images", err, resolved.Supply.Note})
 	return &resolved
 }
 
@@ -47,7 +50,7 @@ func (h *Host) ask(name, title string, question func() error) {
 	if slices.Contains(h.Config.IgnorePreflight, name) {
 		return
 	}
-	h.Answers = append(h.Answers, Answer{name, title, question()})
+	h.Answers = append(h.Answers, Answer{Name: name, Title: title, Err: question()})
 }
 
 // askToJoin asks the master, if the settings name one and what it requires.
@@ -94,19 +97,19 @@ func (h *Host) askRegistry(ctx context.Context) error {
 	if h.Registry == nil || h.Saved.Role != "" && h.Config.Registry.Address == "" {
 		return nil
 	}
-	if err := h.Registry.Check(ctx, artifact.IndexPath, false); err != nil || !h.FromRegistry() {
+	if err := h.Registry.Check(ctx, artifact.IndexPath, false); err != nil || h.ImagesFrom() != FromRegistry {
 		return err
 	}
 	b, err := artifact.Open(ctx, h.Registry, h.Versions.Kubernetes, h.Source().Signed())
 	switch {
 	case errors.Is(err, bundle.ErrUntrusted):
-		return &step.Problem{Name: "bundle", Text: err.Error(), Remedy: "push a bundle that is signed with the key of --verify-key, or set --verify-key to the public key of its signer"}
+		return &step.Problem{Name: "bundle", Firm: true, Text: err.Error(), Remedy: "push a bundle that is signed with the key of --verify-key, or set --verify-key to the public key of its signer"}
 	case err != nil:
 		return err
 	}
 	defer b.Close()
 	if archs := b.Archs(); !slices.Contains(archs, h.Config.Arch) {
-		return &step.Problem{Name: "bundle", Text: fmt.Sprintf("%s is for %s, not for %s", b.Path, strings.Join(archs, ", "), h.Config.Arch),
+		return &step.Problem{Name: "bundle", Firm: true, Text: fmt.Sprintf("%s is for %s, not for %s", b.Path, strings.Join(archs, ", "), h.Config.Arch),
 			Remedy: "push a bundle for this architecture too"}
 	}
 	h.pushed = b.Versions
@@ -204,8 +207,3 @@ func (h *Host) findRegistry() error {
 	h.Registry = given
 	return nil
 }
-
-// FromRegistry reports whether the images come from the registry. If a bundle
-// is set too, the images come from the bundle, and only later pods use the
-// registry.
-func (h *Host) FromRegistry() bool { return h.Registry != nil && h.Config.Bundle == "" }

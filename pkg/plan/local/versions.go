@@ -55,7 +55,7 @@ func (h *Host) KnownVersions() image.Versions {
 	if h.pushed.Kubernetes == wanted.Kubernetes {
 		return h.pushed
 	}
-	if !h.FromRegistry() {
+	if from := h.ImagesFrom(); from == FromBundle || from == FromHost {
 		if bundle, err := h.Source().Open(); err == nil {
 			defer bundle.Close()
 			if bundle.Versions.Kubernetes == wanted.Kubernetes {
@@ -96,14 +96,15 @@ func (h *Host) Source() offline.Source {
 	s := offline.Source{
 		Path: h.Config.Bundle, Base: h.Config.BundleBase, VerifyKey: h.Config.VerifyKey, Key: h.key, Versions: h.Versions,
 		Images: h.Images, Arch: h.Config.Arch, Files: h.Files, KeepImages: h.Config.KeepImages, Broadcast: h.Loads,
+		Expected: h.Supply.Plan != nil,
 	}
-	switch {
-	case h.ByHand:
+	switch h.ImagesFrom() {
+	case FromDocker:
 		s.Docker = MainDocker()
-	case h.FromRegistry():
+	case FromRegistry:
 		s.Registry = h.Registry
-	case s.Path == "":
-		s.Path = offline.HostPath
+	case FromHost:
+		s.Path, s.Base = h.Files.Path(offline.HostPath), ""
 		if h.Offer != nil {
 			s.Offered = h.Offer.Head
 		}
@@ -127,10 +128,6 @@ func (h *Host) Program(name string) string {
 	}
 	return h.Image("hyperkube")
 }
-
-// TakeLoaded makes the main Docker the source of images, which the user has
-// loaded there by hand, unless there is a bundle or a registry.
-func (h *Host) TakeLoaded() { h.ByHand = h.Config.Bundle == "" && h.Registry == nil }
 
 // SkewProblem compares the wanted versions with those in force, and the etcd
 // version with the newest version that has used the data directory

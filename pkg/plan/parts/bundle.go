@@ -40,6 +40,6 @@ func FetchBundle(h *local.Host, role string) step.Step {
 func lacksImages(ctx context.Context, h *local.Host, role string) bool {
 	from := h.Source()
 	from.Path, from.Offered, from.Images = "", nil, h.ImagesOf(role)
-	looks := step.Plan{append(LoadAll(h, from), from.InstallCNIPlugins())}
+	looks := step.Plan{append(h.Stores().LoadAll(from), from.InstallCNIPlugins())}
 	return slices.ContainsFunc((&step.Runner{}).Look(ctx, looks), func(f step.Finding) bool { return errors.Is(f.Err, fs.ErrNotExist) })
 }

@@ -23,7 +23,7 @@ func CRI(h *local.Host) containerd.CRI {
 
 // Pods returns the pods of this host.
 func Pods(h *local.Host) containerd.Pods {
-	return containerd.Pods{Files: h.Files, Socket: Containerd(h), Images: imagesIn(h, image.Containerd)}
+	return containerd.Pods{Files: h.Files, Socket: Containerd(h), Images: h.ImagesIn(image.Containerd)}
 }
 
 // StaticPod returns the static pod of a component of the control plane.

@@ -31,7 +31,7 @@ func addonProblems(ctx context.Context, h request) error {
 }
 
 func containedProblem(h request, name string) error {
-	if h.Config.Bundle == "" {
+	if h.ImagesFrom() != local.FromBundle {
 		return nil
 	}
 	b, err := h.Source().Open()

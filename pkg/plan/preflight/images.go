@@ -12,25 +12,22 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/offline"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // bundleProblem returns a problem if the bundle cannot be read, is not
 // trusted, is damaged, has another version, or does not exist.
 func bundleProblem(ctx context.Context, h request) error {
-	if h.Config.Bundle == "" {
-		return imagesProblem(ctx, h)
+	if h.ImagesFrom() != local.FromBundle {
+		return nil // the answers to the questions before preflight cover the other sources
 	}
 	problem := func(err error, remedy string) error {
-		return &step.Problem{Name: "bundle", Text: err.Error(), Remedy: remedy}
+		return &step.Problem{Name: "bundle", Firm: true, Text: err.Error(), Remedy: remedy}
 	}
 	b, err := h.Source().Open()
 	switch {
 	case errors.Is(err, bundle.ErrUntrusted):
 		return problem(err, "get a bundle that is signed with this key, or set --verify-key to the public key of its signer")
-	case errors.Is(err, fs.ErrNotExist) && h.Saved.Role != "" && h.Saved.Config.Bundle == h.Config.Bundle:
-		return imagesProblem(ctx, h) // an installed host may not need the bundle any more
 	case errors.Is(err, bundle.ErrKey):
 		return problem(err, "set --verify-key to the file of the signer's public key")
 	case errors.Is(err, fs.ErrNotExist):
@@ -47,44 +44,13 @@ func bundleProblem(ctx context.Context, h request) error {
 		return nil
 	}
 	// All loads verify what they read. A host with all images reads only the CNI plugins.
-	if parts.Loaded(ctx, h.Host, imagesFor(h), b) {
+	if h.Stores().Loaded(ctx, imagesFor(h), b) {
 		return nil
 	}
 	if err := b.Check(ctx, h.Config.Arch); err != nil {
 		return problem(err, "use an undamaged copy; `kube-bootstrap offline verify` checks one")
 	}
 	return nil
-}
-
-// imagesProblem returns a problem if this host lacks images and has no bundle
-// to load them from. Other checks cover registries and images that were
-// loaded into Docker by hand.
-func imagesProblem(ctx context.Context, h request) error {
-	if h.ByHand || h.FromRegistry() {
-		return nil
-	}
-	for _, f := range (&step.Runner{}).Look(ctx, step.Plan{parts.LoadAll(h.Host, imagesFor(h))}) {
-		if errors.Is(f.Err, fs.ErrNotExist) && h.OfferErr != nil {
-			return notOffered(h)
-		}
-		if errors.Is(f.Err, fs.ErrNotExist) {
-			return &step.Problem{Name: "bundle", Text: fmt.Sprintf("this host does not have all images of Kubernetes %s, and no bundle to load them from", h.Versions.Kubernetes),
-				Remedy: "give a bundle with --bundle (`kube-bootstrap offline build` creates it), or a registry with --registry"}
-		}
-	}
-	return nil // the load steps report other errors
-}
-
-// notOffered returns the problem of a host that joins, has no bundle, and can fetch none.
-func notOffered(h request) error {
-	if errors.Is(h.OfferErr, bundle.ErrUntrusted) {
-		return &step.Problem{Name: "bundle", Firm: true, Text: "the bundles of the control planes are not signed as they must be: " + h.OfferErr.Error(),
-			Remedy: "run `kube-bootstrap master --bundle` on a control plane with a bundle that is signed with this key, give one here, or set --verify-key"}
-	}
-	return &step.Problem{Name: "bundle-offer", Firm: true,
-		Text: fmt.Sprintf("this host lacks images of Kubernetes %s for %s, has no bundle of them, and can fetch none: %v", h.Versions.Kubernetes, h.Config.Arch, h.OfferErr),
-		Remedy: fmt.Sprintf("run `kube-bootstrap master --bundle FILE` on a control plane with a bundle for %s (`kube-bootstrap offline pull --arch` or `offline build --arch` makes one "+
-			"for several architectures), or give this host such a bundle with --bundle, or a registry with --registry", h.Config.Arch)}
 }
 
 func imagesFor(h request) offline.Source {
@@ -117,16 +83,16 @@ func loadedRoleProblem(_ context.Context, h request) error {
 }
 
 func byHandProblem(ctx context.Context, h request) error {
-	if !h.ByHand {
+	if h.ImagesFrom() != local.FromDocker {
 		return nil
 	}
 	if h.Config.VerifyKey != "" {
-		return &step.Problem{Name: "bundle", Text: "verifyKey requires a signed bundle, and images that were loaded into Docker have no signature",
+		return &step.Problem{Name: "bundle", Firm: true, Text: "verifyKey requires a signed bundle, and images that were loaded into Docker have no signature",
 			Remedy: "give a signed bundle with --bundle, or remove the key with --verify-key \"\""}
 	}
 	missing, err := offline.MissingIn(ctx, local.MainDocker().Images(), image.References(image.OfEveryCluster(h.Images)))
 	if err == nil && len(missing) > 0 {
-		err = &step.Problem{Name: "images", Text: "the main Docker lacks " + strings.Join(missing, ", "),
+		err = &step.Problem{Name: "images", Firm: true, Text: "the main Docker lacks " + strings.Join(missing, ", "),
 			Remedy: "load each by `docker save IMAGE | ssh HOST docker load`, or give --bundle or --registry"}
 	}
 	return err

@@ -30,14 +30,27 @@ func stores(ctx context.Context, h *local.Host) []string {
 	if facts, err := local.MainDocker().Facts(ctx); err == nil && facts.DockerRootDir != "" {
 		docker = facts.DockerRootDir
 	}
-	return []string{"/var/lib", docker, containerd.FindDirs(h.Files).Root}
+	return []string{stateDir, docker, containerd.FindDirs(h.Files).Root}
 }
+
+// stateDir is the directory of stores that has the state of this program.
+const stateDir = "/var/lib"
+
+// pullFactor is how many times the size of the downloads a pull needs until the bundle is
+// complete: the downloads, their unpacked files and the bundle.
+const pullFactor = 5
 
 func spaceProblem(ctx context.Context, h request) error {
 	if h.Saved.Installed() {
 		return nil
 	}
-	return eachStore(ctx, h.Host, func(dir string) error { return lessThan(h.Host, minFree, dir) })
+	return eachStore(ctx, h.Host, func(dir string) error {
+		need := int64(minFree)
+		if dir == stateDir {
+			need += pullFactor * h.Supply.Bytes
+		}
+		return lessThan(h.Host, need, dir)
+	})
 }
 
 func eachStore(ctx context.Context, h *local.Host, look func(dir string) error) error {

@@ -33,7 +33,7 @@ func openBundle() (*bundle.Bundle, error) {
 	if err != nil {
 		return nil, err
 	}
-	if h.FromRegistry() {
+	if h.ImagesFrom() == local.FromRegistry {
 		return nil, errors.New("it has no bundle, because it loads its images from the registry " + h.Registry.Address)
 	}
 	return h.Source().Open()
