@@ -135,7 +135,7 @@ func MissingProblem() error {
 	if host.HasProgram("containerd") {
 		return nil
 	}
-	return &step.Problem{Name: "containerd-missing", Text: "containerd is not installed on this host", Remedy: "install it (containerd or containerd.io)"}
+	return &step.Problem{Name: "containerd-missing", Firm: true, Text: "containerd is not installed on this host", Remedy: "install it (containerd or containerd.io)"}
 }
 
 // OldProblem returns the problem that the host's containerd is older than a release

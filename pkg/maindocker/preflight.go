@@ -31,7 +31,7 @@ func (d Daemon) problem(ctx context.Context) error {
 	// The Docker that answers may run elsewhere, but the bootstrap Docker needs
 	// the executable on this host.
 	if host.FindProgram(d.Files, "dockerd") == "" {
-		return &step.Problem{Name: "docker-missing", Text: "dockerd is not installed on this host", Remedy: "install Docker (docker.io or docker-ce)"}
+		return &step.Problem{Name: "docker-missing", Firm: true, Text: "dockerd is not installed on this host", Remedy: "install Docker (docker.io or docker-ce)"}
 	}
 	engine := d.Engine()
 	err := engine.Answers(ctx)

@@ -18,8 +18,8 @@ type bad struct {
 	problem string // what preflight calls it; nothing if the settings alone tell
 	follows string // the problem that is seen when the first is ignored
 	says    string // part of what is told
+	firm    bool   // the problem, or the one that follows, cannot be ignored
 	code    string
-	firm    bool // cannot be ignored
 }
 
 const (
@@ -44,7 +44,7 @@ var badInputs = []bad{
 	{name: "not root", prefix: "setpriv --reuid 65534 --clear-groups", run: asMaster, problem: "root", says: "you are not root", code: "3"},
 	{
 		name: "no Docker", make: stopDocker + "mv /usr/sbin/dockerd /usr/sbin/dockerd.away", undo: "mv /usr/sbin/dockerd.away /usr/sbin/dockerd; " + startDocker,
-		run: asMaster, problem: "docker-missing", says: "dockerd is not installed on this host", code: "3",
+		run: asMaster, problem: "docker-missing", firm: true, says: "dockerd is not installed on this host", code: "3",
 	},
 	{
 		name: "Docker stopped", make: stopDocker, undo: startDocker,
@@ -64,7 +64,7 @@ var badInputs = []bad{
 	{name: "malformed address", run: asMaster + " --ip-address 10.1", says: "ipAddress: Invalid value", code: "2"},
 	{name: "network too small", run: asMaster + " --flannel-network 10.1.0.0/24", says: "is too small", code: "2"},
 	{name: "unknown architecture", run: asMaster + " --arch sparc", says: "arch: Unsupported value", code: "2"},
-	{name: "architecture of another machine", run: asMaster + " --arch s390x", problem: "arch", follows: "bundle", says: "arch: s390x", code: "3"},
+	{name: "architecture of another machine", run: asMaster + " --arch s390x", problem: "arch", follows: "bundle", firm: true, says: "arch: s390x", code: "3"},
 	{
 		name: "unknown field", make: `printf 'apiVersion: kube-bootstrap.dev/v1alpha1\nkind: Cluster\nflannelNetwrk: 10.7.0.0/16\n' >/tmp/bad.yaml`, undo: "rm /tmp/bad.yaml",
 		run: asMaster + " --config /tmp/bad.yaml", says: "/tmp/bad.yaml:3: flannelNetwrk: unknown field, did you mean flannelNetwork?", code: "2",
@@ -95,7 +95,7 @@ var badInputs = []bad{
 	},
 	{
 		name: "no containerd", make: "mv /usr/bin/containerd /usr/bin/containerd.away", undo: "mv /usr/bin/containerd.away /usr/bin/containerd",
-		run: asMaster, problem: "containerd-missing", says: "containerd is not installed on this host", code: "3",
+		run: asMaster, problem: "containerd-missing", firm: true, says: "containerd is not installed on this host", code: "3",
 	},
 	{
 		name: "no iptables", make: "mv /usr/sbin/iptables /usr/sbin/iptables.away", undo: "mv /usr/sbin/iptables.away /usr/sbin/iptables",
@@ -105,7 +105,7 @@ var badInputs = []bad{
 		name: "name of the host", make: "echo web_01 >/proc/sys/kernel/hostname", undo: "cat /etc/hostname >/proc/sys/kernel/hostname",
 		run: asMaster, problem: "host-name", says: "the name of this host, web_01, must be lower-case letters", code: "3", firm: true,
 	},
-	{name: "no such bundle", run: "master --bundle /nowhere.tar.zst", problem: "bundle", says: "/nowhere.tar.zst", code: "3"},
+	{name: "no such bundle", run: "master --bundle /nowhere.tar.zst", problem: "bundle", firm: true, says: "/nowhere.tar.zst", code: "3"},
 	{
 		name: "static pods of another cluster", make: "mkdir -p /etc/kubernetes/manifests; touch /etc/kubernetes/manifests/x.yaml", undo: "rm -r /etc/kubernetes",
 		run: asMaster, problem: "role", says: "static pods of another cluster", code: "3",
@@ -147,7 +147,7 @@ func (b bad) tryOn(t *testing.T, m machine, bundle string) {
 	if names := problemNames(says); len(names) != 1 || names[0] != b.problem {
 		t.Errorf("problems %q, want %q:\n%s", names, b.problem, says)
 	}
-	if b.problem == "root" || b.firm {
+	if b.problem == "root" {
 		return // there is no going on without
 	}
 	ignored := b.problem
@@ -155,7 +155,13 @@ func (b bad) tryOn(t *testing.T, m machine, bundle string) {
 		if _, says := m.ask(t, "", b.run+" --ignore-preflight "+ignored, bundle); !slices.Equal(problemNames(says), []string{b.follows}) {
 			t.Errorf("with --ignore-preflight %s: not %q:\n%s", ignored, b.follows, says)
 		}
-		ignored += "," + b.follows
+		ignored = b.follows
+	}
+	if b.firm {
+		if code, says := m.ask(t, "", b.run+" --ignore-preflight "+ignored, bundle); code != "2" || !strings.Contains(says, "this problem cannot be ignored") {
+			t.Errorf("with --ignore-preflight %s: exit code %s:\n%s", ignored, code, says)
+		}
+		return
 	}
 	if code, says := m.ask(t, "", "preflight "+b.run+" --ignore-preflight "+ignored, bundle); code != "0" {
 		t.Errorf("with --ignore-preflight %s: exit code %s:\n%s", ignored, code, says)
