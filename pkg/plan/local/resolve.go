@@ -59,7 +59,7 @@ func askToJoin(ctx context.Context, h *Host, role string) {
 		h.Answers = append(h.Answers, Answer{"join-settings", "look for the settings of the cluster to join", &step.Problem{
 			Name: "join-settings", Firm: true, Text: "this host cannot join a cluster without these settings: " + missing.Error(),
 			Remedy: "run the command that `kube-bootstrap token create` on a control plane prints",
-		}})
+		}, ""})
 		return
 	}
 	h.ask("master", "reach the master", func() error { return h.askMaster(ctx) })
