@@ -28,7 +28,7 @@ func TestABusyHostHasLonger(t *testing.T) {
 			if took := time.Since(begun).Round(time.Second); took != want {
 				t.Errorf("busy for %g of the time: %s, want %s", part, took, want)
 			}
-			if child.Err() != context.DeadlineExceeded || context.Cause(child) != context.DeadlineExceeded {
+			if !errors.Is(child.Err(), context.DeadlineExceeded) || !errors.Is(context.Cause(child), context.DeadlineExceeded) {
 				t.Errorf("ended by %v, %v", child.Err(), context.Cause(child))
 			}
 		})
@@ -42,7 +42,7 @@ func TestALimitedContextEndsWithItsParent(t *testing.T) {
 		ctx, cancel := Limited(parent)
 		defer cancel()
 		stop(because)
-		if ctx.Err() != context.Canceled || context.Cause(ctx) != because {
+		if !errors.Is(ctx.Err(), context.Canceled) || !errors.Is(context.Cause(ctx), because) {
 			t.Errorf("ended by %v, %v", ctx.Err(), context.Cause(ctx))
 		}
 		<-ctx.Done()
