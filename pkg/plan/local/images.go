@@ -63,7 +63,7 @@ func (h *Host) supply(ctx context.Context, role string) error {
 	from := h.Source()
 	from.Images = h.ImagesOf(role)
 	err := from.Fits(from.Path)
-	if err == nil || !lacksImages(ctx, h, from) {
+	if err == nil || !LacksImages(ctx, h, role) {
 		return untrusted(err)
 	}
 	if path := from.Cached(); path != "" {
@@ -89,10 +89,12 @@ func untrusted(err error) error {
 		Remedy: "give a bundle that is signed with this key with --bundle, or remove the key with --verify-key \"\""}
 }
 
-// lacksImages reports whether a store of this host, or its directory of CNI plugins, lacks
-// something that only a bundle has.
-func lacksImages(ctx context.Context, h *Host, from offline.Source) bool {
-	from.Path = "" // names suffice: there is nothing to compare the images with
+// LacksImages reports whether a store of this host, or its directory of CNI plugins, lacks
+// something that a host with role needs and only a bundle has.
+func LacksImages(ctx context.Context, h *Host, role string) bool {
+	from := h.Source()
+	// Names suffice: without a source there is nothing to compare the images with.
+	from.Path, from.Offered, from.Images = "", nil, h.ImagesOf(role)
 	looks := step.Plan{append(h.Stores().LoadAll(from), from.InstallCNIPlugins())}
 	return slices.ContainsFunc((&step.Runner{}).Look(ctx, looks), func(f step.Finding) bool {
 		return errors.Is(f.Err, fs.ErrNotExist)

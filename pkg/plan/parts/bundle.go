@@ -2,10 +2,7 @@ package parts
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"slices"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/offline"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
@@ -20,7 +17,7 @@ func FetchBundle(h *local.Host, role string) step.Step {
 	return step.Step{
 		Name: "fetch images from a control plane",
 		Check: func(ctx context.Context) (step.Diff, error) {
-			if !local.NeedsBundle(h) || !lacksImages(ctx, h, role) {
+			if !local.NeedsBundle(h) || !local.LacksImages(ctx, h, role) {
 				return nil, nil
 			}
 			return step.Diff{fmt.Sprintf("write %s: Kubernetes %s for %s", offline.HostPath, h.Versions.Kubernetes, h.Config.Arch)}, nil
@@ -33,13 +30,4 @@ func FetchBundle(h *local.Host, role string) step.Step {
 			return h.Files.Drop(append(h.Files.Match(offline.HostPath+".*"), offline.HostPath)...)
 		},
 	}
-}
-
-// lacksImages reports whether a store of this host, or its directory of CNI plugins, lacks
-// something that only a bundle has. It compares names.
-func lacksImages(ctx context.Context, h *local.Host, role string) bool {
-	from := h.Source()
-	from.Path, from.Offered, from.Images = "", nil, h.ImagesOf(role)
-	looks := step.Plan{append(h.Stores().LoadAll(from), from.InstallCNIPlugins())}
-	return slices.ContainsFunc((&step.Runner{}).Look(ctx, looks), func(f step.Finding) bool { return errors.Is(f.Err, fs.ErrNotExist) })
 }
