@@ -75,8 +75,9 @@ func (h *fakeHost) Restart(ctx context.Context, unit string) error {
 	if err != nil {
 		return err
 	}
-	h.daemon = &http.Server{Handler: h}
-	go func() { _ = h.daemon.Serve(listener) }() // it always ends with ErrServerClosed
+	daemon := &http.Server{Handler: h}
+	h.daemon = daemon
+	go func() { _ = daemon.Serve(listener) }() // it always ends with ErrServerClosed
 	return context.Cause(ctx)
 }
 

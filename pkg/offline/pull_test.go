@@ -37,10 +37,10 @@ func TestAPullForThisHostLeavesOnlyTheBundle(t *testing.T) {
 	if rest := p.Bytes(); rest <= 0 || rest >= whole {
 		t.Errorf("%d bytes are left of %d", rest, whole)
 	}
-	blobs := sites.Asked("GET /v2/etcd/blobs/")
+	blobs := sites.Asked("GET /v2/coreos/etcd/blobs/")
 	must.NoError(t, (&step.Runner{}).Do(t.Context(), p.Plan()))
-	if blobs == 0 || sites.Asked("GET /v2/etcd/blobs/") != blobs {
-		t.Errorf("etcd was fetched again: %d requests, then %d", blobs, sites.Asked("GET /v2/etcd/blobs/"))
+	if blobs == 0 || sites.Asked("GET /v2/coreos/etcd/blobs/") != blobs {
+		t.Errorf("etcd was fetched again: %d requests, then %d", blobs, sites.Asked("GET /v2/coreos/etcd/blobs/"))
 	}
 	if sites.Asked("GET /v2/metallb") != 0 {
 		t.Error("images of an addon that nobody wants were pulled")
