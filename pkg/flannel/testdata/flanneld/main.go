@@ -16,7 +16,8 @@ const dir = "/var/lib/kube-bootstrap/flannel"
 func main() {
 	starts := number("starts") + 1
 	must(os.WriteFile(filepath.Join(dir, "starts"), fmt.Append(nil, starts), 0o644))
-	time.Sleep(time.Duration(number("seconds")) * time.Second)
+	// flanneld asks etcd first. Docker records the time of the start only after the process runs.
+	time.Sleep(time.Duration(1+number("seconds")) * time.Second)
 	path := filepath.Join(dir, "subnet.env")
 	lease := "FLANNEL_NETWORK=10.1.0.0/16\nFLANNEL_SUBNET=10.1.3.1/24\nFLANNEL_MTU=1450\nFLANNEL_IPMASQ=true\n"
 	if starts > number("lost") {
