@@ -49,7 +49,8 @@ func removePrivate(ctx context.Context, options session.Options) error {
 	return os.RemoveAll(options.PrivateDir())
 }
 
-// removeShared removes what all clusters share, unless another cluster may be about to use it.
+// removeShared removes what all clusters share, unless another cluster may be about to use it. A
+// host image that a container of the user uses stays.
 func removeShared(ctx context.Context, s *session.Session) error {
 	clusters, err := s.Clusters(ctx)
 	if err != nil || len(clusters) > 0 {
@@ -57,7 +58,7 @@ func removeShared(ctx context.Context, s *session.Session) error {
 	}
 	images, err := s.Engine.Images().Named(ctx, testhost.Images+":*")
 	return errors.Join(err, s.PreparedDisks().Remove(ctx), s.Engine.Images().RemovePrograms(ctx),
-		host.Each(images, func(image string) error { return s.Engine.Images().Remove(ctx, image) }))
+		host.Each(images, func(image string) error { return s.Engine.Images().RemoveUnused(ctx, image) }))
 }
 
 // replaceHosts removes all hosts, and records that next is created after them.

@@ -131,9 +131,15 @@ func (f ImageFile) write(archive *tar.Writer) error {
 const programOwner = "program"
 
 // RemovePrograms removes all images of ImportProgram, also those without a name: of two runs that
-// import the same image at the same time, one takes the name from the other.
+// import the same image at the same time, one takes the name from the other. An image of a
+// container that runs stays.
 func (i Images) RemovePrograms(ctx context.Context) error {
-	return i.removeAll(ctx, client.Filters{}.Add("label", OurLabel+"="+programOwner))
+	return i.removeAll(ctx, client.Filters{}.Add("label", OurLabel+"="+programOwner), func(err error) error {
+		if errdefs.IsConflict(err) {
+			return nil
+		}
+		return gone(err)
+	})
 }
 
 // ImportProgram creates an image with the executable /kube-bootstrap and others.
@@ -179,6 +185,16 @@ func (i Images) Remove(ctx context.Context, ref string) error {
 	return gone(err)
 }
 
+// RemoveUnused removes an image reference unless a container uses it. The engine would remove
+// the image of a stopped container by force, but could then no longer copy this container.
+func (i Images) RemoveUnused(ctx context.Context, ref string) error {
+	users, err := i.Users(ctx, ref)
+	if err != nil || len(users) > 0 {
+		return err
+	}
+	return i.Remove(ctx, ref)
+}
+
 // Users returns the containers that prevent the removal of an image reference: running and
 // stopped containers of the image, and containers that mount the image. It returns none if the
 // image has further references, or if the engine does not answer.
@@ -212,13 +228,13 @@ func (c Cluster) Images(ctx context.Context) ([]string, error) {
 
 // removeImages removes the images of the cluster's machines, also those without a name.
 func (c Cluster) removeImages(ctx context.Context) error {
-	return Images{c.api}.removeAll(ctx, c.filter())
+	return Images{c.api}.removeAll(ctx, c.filter(), gone)
 }
 
-func (i Images) removeAll(ctx context.Context, filter client.Filters) error {
+func (i Images) removeAll(ctx context.Context, filter client.Filters, failed func(error) error) error {
 	list, err := i.api.ImageList(ctx, client.ImageListOptions{Filters: filter})
 	return errors.Join(err, host.Each(list.Items, func(found image.Summary) error {
 		_, err := i.api.ImageRemove(ctx, found.ID, client.ImageRemoveOptions{Force: true, PruneChildren: true})
-		return gone(err)
+		return failed(err)
 	}))
 }

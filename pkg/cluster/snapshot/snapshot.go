@@ -177,21 +177,10 @@ func sweep(ctx context.Context, s *session.Session) error {
 	for _, ref := range images {
 		_, of, _ := strings.Cut(strings.TrimPrefix(ref, imagePrefix), ".")
 		if _, kept := whole[of]; strings.HasPrefix(ref, imagePrefix) && !kept {
-			errs = append(errs, removeUnused(ctx, s.Engine.Images(), ref))
+			errs = append(errs, s.Engine.Images().RemoveUnused(ctx, ref))
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// removeUnused removes an image unless a container uses it, as the hosts use the image of the
-// snapshot that they were restored from. A later sweep removes that image. The engine would
-// remove the image of a stopped host by force, but could then no longer copy this host.
-func removeUnused(ctx context.Context, images docker.Images, ref string) error {
-	users, err := images.Users(ctx, ref)
-	if err != nil || len(users) > 0 {
-		return err
-	}
-	return images.Remove(ctx, ref)
 }
 
 func contentsNamed(ctx context.Context, s *session.Session, name string) (contents, error) {
