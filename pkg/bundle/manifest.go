@@ -227,3 +227,8 @@ func (m Manifest) validatePlugins() error {
 	}
 	return nil
 }
+
+// Holds reports whether the bundle has an image of this reference for any architecture.
+func (m Manifest) Holds(ref string) bool {
+	return slices.ContainsFunc(m.Images, func(i Image) bool { return i.Ref == ref && len(i.Platforms) > 0 })
+}

@@ -76,6 +76,7 @@ func (o Options) plan(ctx context.Context, configure func(*bundle.Builder) error
 		}
 		all = append(all, pending...)
 	}
+	b.Plan = step.Plan{{builder.Release(all)}}.Compact()
 	for _, p := range all {
 		b.Plan = append(b.Plan, []step.Step{builder.Step(p)})
 	}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/exit"
@@ -28,8 +29,10 @@ func ForHosts(ctx context.Context, say func(string), cfg config.Config) (step.Pl
 	if path := offline.PulledPath(v, runtime.GOARCH); holds(path, v) {
 		return nil, path, nil
 	}
-	if holds(offline.DefaultPath(v, runtime.GOARCH), v) {
-		return building(ctx, say, v)
+	for _, o := range []offline.Options{buildAll(v), buildOf(v, cfg.Addons)} {
+		if holds(o.Output, v) {
+			return building(ctx, say, o)
+		}
 	}
 	o, err := offline.PullOptions{Versions: v, Quick: true}.From(cfg)
 	if err != nil {
@@ -41,7 +44,7 @@ func ForHosts(ctx context.Context, say func(string), cfg config.Config) (step.Pl
 	}
 	if err := p.Reachable(ctx); err != nil {
 		say("the official images cannot be pulled from here, so they are built from source: " + unreached(err))
-		return building(ctx, say, v)
+		return building(ctx, say, buildOf(v, cfg.Addons))
 	}
 	say("the official registries answer: their images are pulled")
 	return p.Plan(), p.Output, nil
@@ -65,11 +68,50 @@ func holds(path string, v image.Versions) bool {
 	return reflect.DeepEqual(b.Versions, v)
 }
 
+// buildAll returns the build of a bundle of all images.
+func buildAll(v image.Versions) offline.Options {
+	return offline.Options{Versions: v, Quick: true, Output: offline.DefaultPath(v, runtime.GOARCH)}
+}
+
+// buildOf returns the build of a bundle without the images of other addons, which take minutes to compile.
+func buildOf(v image.Versions, addons []string) offline.Options {
+	o := buildAll(v)
+	o.Images = imagesWith(v, addons)
+	o.Output = offline.DefaultPath(v, append([]string{runtime.GOARCH, "cluster"}, o.Images[len(imagesWith(v, nil)):]...)...)
+	return o
+}
+
 // building is the plan that builds a bundle, unless it is as it would be built now.
-func building(ctx context.Context, say func(string), v image.Versions) (step.Plan, string, error) {
-	b, err := offline.NewBuild(ctx, offline.Options{Versions: v, Quick: true})
+func building(ctx context.Context, say func(string), o offline.Options) (step.Plan, string, error) {
+	b, err := offline.NewBuild(ctx, o)
 	SayEffort(say, b.Effort)
 	return b.Plan, b.Bundle, err
+}
+
+// imagesWith returns the names of the images of every cluster, and then of those of the addons.
+func imagesWith(v image.Versions, addons []string) (names []string) {
+	all := image.Catalogue(v, "")
+	for _, i := range image.OfEveryCluster(all) {
+		names = append(names, i.Name)
+	}
+	for _, i := range all {
+		if i.Addon != "" && slices.Contains(addons, i.Addon) {
+			names = append(names, i.Name)
+		}
+	}
+	return names
+}
+
+// HasAddons reports whether a bundle has the images of these addons.
+func HasAddons(path string, addons []string) bool {
+	b, err := bundle.Open(path)
+	if err != nil {
+		return false
+	}
+	defer b.Close()
+	return !slices.ContainsFunc(image.Catalogue(b.Versions, ""), func(i image.Image) bool {
+		return i.Addon != "" && slices.Contains(addons, i.Addon) && !b.Holds(i.Ref)
+	})
 }
 
 // SayEffort says what a build takes, unless everything was compiled before.

@@ -84,7 +84,7 @@ func reup(ctx context.Context, con *console.Console, cfg config.Config, o cluste
 		return err
 	}
 	if made.Bundle == "" {
-		cfg.KubernetesVersion = made.Kubernetes
+		cfg.KubernetesVersion, cfg.Addons = made.Kubernetes, config.AddonNames()
 		if made.Bundle, err = imagesOf(ctx, con.Say, runner, cfg); err != nil {
 			return err
 		}
