@@ -81,7 +81,8 @@ func programCall(n syntax.Node) []string {
 // wouldRun finds the command and reads its flags and arguments, without
 // running it.
 func wouldRun(words []string) error {
-	c, rest, err := allCommands().Find(words)
+	root := allCommands()
+	c, rest, err := root.Find(command.Separate(root, words))
 	if err != nil {
 		return err
 	}

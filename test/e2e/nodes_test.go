@@ -80,7 +80,7 @@ func (l clusterUser) spec(t *testing.T) {
 	if want := "ssd dedicated=db:NoSchedule 1 2Gi 3Gi 50"; got != want {
 		t.Errorf("node db is %q, want %q", got, want)
 	}
-	if got := l.sh(t, "kube-bootstrap node ssh db -- sh -c 'test -d /mnt/srv && ! touch /mnt/srv/x 2>/dev/null && echo read-only'"); got != "read-only" {
+	if got := l.sh(t, "kube-bootstrap node ssh db 'test -d /mnt/srv && ! touch /mnt/srv/x 2>/dev/null && echo read-only'"); got != "read-only" {
 		t.Errorf("the mount of the node is %q", got)
 	}
 	if limit := docker(t, "inspect", "e2e-n-db", "-f", "{{.HostConfig.Memory}} {{.HostConfig.NanoCpus}}"); limit != "2147483648 1000000000" {

@@ -42,7 +42,7 @@ func Each(c *cobra.Command, do func(*cobra.Command)) {
 // Execute runs the command that args name, and returns it.
 func Execute(ctx context.Context, root *cobra.Command, args []string) (*cobra.Command, error) {
 	checkOwnOfCobra(root)
-	root.SetArgs(args)
+	root.SetArgs(Separate(root, args))
 	c, err := root.ExecuteContextC(ctx)
 	return c, argError(c, err)
 }

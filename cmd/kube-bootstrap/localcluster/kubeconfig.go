@@ -84,12 +84,14 @@ func clusterKubectl(con *console.Console) *cobra.Command {
 		Short: "Run kubectl for a cluster, on this machine",
 		Long: `Run the kubectl of the cluster's Kubernetes version on this machine, with the
 administrator's kubeconfig. The program is copied from a control plane into the
-cache the first time. Flags before the first argument are those of this
-command, so write "--" before flags of kubectl.`,
-		Example: "  kube-bootstrap cluster kubectl get nodes\n  kube-bootstrap cluster kubectl --name second -- apply -f app.yaml",
+cache the first time. Flags of this command come first; all that follows them is
+kubectl's. A "--" between them is not necessary.`,
+		Example: `  kube-bootstrap cluster kubectl get nodes
+  kube-bootstrap cluster kubectl -n kube-system get pods
+  kube-bootstrap cluster kubectl --name second apply -f app.yaml`,
 	}
 	o := addNameFlags(con.Env, c)
-	c.Flags().SetInterspersed(false)
+	command.PassOn(c, 0)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		k, err := tools.OpenKubectl(c.Context(), o.Options, con.Env)
 		if err != nil {

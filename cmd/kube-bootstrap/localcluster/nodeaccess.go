@@ -30,23 +30,32 @@ func nodeSSH(con *console.Console) *cobra.Command {
 		Use:   "ssh NODE [COMMAND...]",
 		Short: "Open a shell on a node, or run a command there",
 		Long: `Open a shell on a node, or run a command there. On a terminal it gets one too.
-The exit code is the command's.`,
-		Example:           "  kube-bootstrap node ssh worker-1\n  kube-bootstrap node ssh worker-1 -- journalctl -u docker",
+As with ssh, the words of the command are joined by spaces and given to a shell of
+the node, so quote what that shell must see as one word. The flags of this command
+come before COMMAND. The exit code is the command's.`,
+		Example: `  kube-bootstrap node ssh worker-1
+  kube-bootstrap node ssh worker-1 journalctl -u docker
+  kube-bootstrap node ssh worker-1 -- 'docker ps -q | wc -l'`,
 		ValidArgsFunction: command.FirstArg(nodeListing.complete(con.Env)),
 	}
 	o := addClusterFlags(con.Env, c)
+	command.PassOn(c, 1)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		command := args[1:]
-		if len(command) == 0 {
-			command = []string{"/bin/bash", "-l"}
-		}
-		err := onNode(c.Context(), con, *o, args[0], command)
+		err := onNode(c.Context(), con, *o, args[0], shellCommand(args[1:]))
 		if code, ok := errors.AsType[docker.ExitCode](err); ok {
 			return exit.Status(int(code))
 		}
 		return exit.Firm(err)
 	}
 	return c
+}
+
+// shellCommand returns the command that sshd would run for these words.
+func shellCommand(words []string) []string {
+	if len(words) == 0 {
+		return []string{"/bin/bash", "-l"}
+	}
+	return []string{"/bin/bash", "-c", strings.Join(words, " ")}
 }
 
 func onNode(ctx context.Context, con *console.Console, o cluster.Options, node string, command []string) error {

@@ -102,7 +102,7 @@ func kubectlCommand(env func(string) string) *cobra.Command {
 		Use:   "kubectl [ARGS...]",
 		Short: "Run kubectl on this control plane",
 		Long: `Run the kubectl of this control plane's Kubernetes version, as root. All
-arguments are kubectl's. Unless KUBECONFIG is set, it uses the administrator's
+arguments are kubectl's, and a "--" before them is dropped. Unless KUBECONFIG is set, it uses the administrator's
 kubeconfig /etc/kubernetes/admin.conf.
 
 "kube-bootstrap master" installs a command "kubectl" that does the same, on hosts
@@ -115,16 +115,25 @@ containers, use "kube-bootstrap cluster kubectl".`,
 			if err != nil {
 				return err
 			}
-			return host.Become(program, append([]string{"kubectl"}, args...), env...)
+			return host.Become(program, append([]string{"kubectl"}, forKubectl(args)...), env...)
 		},
 		ValidArgsFunction: func(c *cobra.Command, args []string, last string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			program, env, err := hostKubectl(c.Context(), env)
 			if err != nil {
 				return nil, cobra.ShellCompDirectiveError
 			}
-			return command.CompleteWith(c.Context(), program, env, append(args, last))
+			return command.CompleteWith(c.Context(), program, env, forKubectl(append(args, last)))
 		},
 	}
+}
+
+// forKubectl returns the arguments without a "--" before them: cobra drops none, because it parses
+// no flags of this command, and kubectl would print its help.
+func forKubectl(args []string) []string {
+	if len(args) > 0 && args[0] == "--" {
+		return args[1:]
+	}
+	return args
 }
 
 // hostKubectl returns the kubectl of this host, and the environment for it.
