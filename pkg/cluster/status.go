@@ -83,6 +83,15 @@ func NodeNames(ctx context.Context, options session.Options) ([]HostNode, error)
 	})
 }
 
+// NodeAddr returns the address of a node.
+func NodeAddr(ctx context.Context, options session.Options, name string) (netip.Addr, error) {
+	scope := session.Scope{Needs: session.Nodes}
+	return session.Get(ctx, options, scope, func(s *session.Session, state topology.State) (netip.Addr, error) {
+		n, err := state.Topology(s.Name).Pick(name)
+		return n.Addr, err
+	})
+}
+
 // Status returns the hosts of a cluster in the order of their addresses and, for
 // each running kube-bootstrap host, its own report. With a name, it returns only the
 // host of this node.

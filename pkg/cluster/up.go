@@ -136,16 +136,6 @@ func (u up) saveFirst(ctx context.Context) error {
 	return u.session.Run(ctx, step.Plan{{first}})
 }
 
-// Hosts creates bare hosts without kube-bootstrap, and waits until each runs its Docker.
-func Hosts(ctx context.Context, options Options, emit func(session.Event)) (nodes []topology.Node, err error) {
-	err = open(ctx, options, session.Scope{Emit: emit}, func(s *session.Session, _ topology.State, o Options) error {
-		t := o.Topology(s.Name, topology.State{})
-		nodes = t.Nodes()
-		return begin(ctx, o.setup(s, t), o, step.Step{}, nodes, nil)
-	})
-	return nodes, err
-}
-
 // recreates reports whether Up removes all hosts first: by option, or because a
 // run that did so was interrupted. Hosts of the former cluster would otherwise
 // become part of the new one.

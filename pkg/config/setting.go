@@ -24,6 +24,7 @@ const (
 	Bootstrap
 	ClusterUp // cluster up
 	Named     // verbs on a cluster that is there
+	BareHosts // cluster hosts
 	Engine    // verbs on one of its nodes
 	OneNode   // node add
 	Clean     // cluster clean

@@ -109,7 +109,7 @@ var clusterSettings = []Setting{{
 	Field: "certificateKey", Flag: "certificate-key", Group: GroupJoin, Verbs: Master | Preflight, Secret: true, Change: EachRun,
 	Help: "key that opens what control planes share; the environment keeps it out of the shell's history", check: certificateKey,
 }, {
-	Field: "bundle", Flag: "bundle", Group: GroupImages, Verbs: hosts | Bootstrap | Push, Change: Freely,
+	Field: "bundle", Flag: "bundle", Group: GroupImages, Verbs: hosts | BareHosts | Bootstrap | Push, Change: Freely,
 	Help: "bundle of images to load; with it nothing is pulled (empty: the registry, the bundle kept on the host, the cache, or a pull)",
 }, {
 	Field: "bundleBase", Flag: "bundle-base", Group: GroupImages, Verbs: loads, Change: Freely,

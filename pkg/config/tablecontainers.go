@@ -31,10 +31,10 @@ var containerSettings = []Setting{{
 	Field: "workers", Flag: "workers", Group: GroupContainers, Also: []string{"num-nodes"}, Default: "1", Verbs: ClusterUp, Change: Freely,
 	Help: "workers; with 0 the control plane takes pods", check: between(0, math.MaxInt, "must be a whole number, 0 or more"),
 }, {
-	Field: "dindSubnet", Flag: "dind-subnet", Group: GroupContainers, Default: "10.192.0.0/16", Verbs: ClusterUp, Change: Never,
-	Help: "network of the nodes", check: dindSubnet,
+	Field: "dindSubnet", Flag: "dind-subnet", Group: GroupContainers, Default: "10.192.0.0/16", Verbs: ClusterUp | BareHosts, Change: Never,
+	Help: "network of the nodes; if it is not given, the first free one from the default on", check: dindSubnet,
 }, {
-	Field: "hostImage", Flag: "host-image", Group: GroupContainers, Default: "docker-28.5", Verbs: ClusterUp | OneNode, Change: Never,
+	Field: "hostImage", Flag: "host-image", Group: GroupContainers, Default: "docker-28.5", Verbs: ClusterUp | OneNode | BareHosts, Change: Never,
 	Help: "what the nodes are made of", Values: HostImages,
 }, {
 	Field: "nodePorts", Flag: "node-port", Group: GroupContainers, Verbs: OneNode, Change: Never,

@@ -32,7 +32,7 @@ func Commands(con *console.Console) []*cobra.Command {
 
 func clusterCommand(con *console.Console) *cobra.Command {
 	return command.Parent("cluster", "A cluster whose hosts are containers on a Docker engine",
-		clusterUp(con), clusterDown(con), clusterClean(con), clusterReup(con), clusterSnapshot(con), clusterStatusCommand(con), clusterKubeconfig(con), clusterKubectl(con), clusterList(con),
+		clusterUp(con), clusterHosts(con), clusterDown(con), clusterClean(con), clusterReup(con), clusterSnapshot(con), clusterStatusCommand(con), clusterKubeconfig(con), clusterKubectl(con), clusterList(con),
 		clusterLoadImage(con), clusterDump(con), clusterE2E(con), clusterE2ESerial(con))
 }
 
@@ -160,8 +160,8 @@ func clusterClean(con *console.Console) *cobra.Command {
 		Long: `Remove a cluster: its hosts, their data, its snapshots, and its entries
 in the kubeconfig that "cluster kubeconfig --merge" wrote. It lists the hosts and
 snapshots and asks first; --yes confirms it where there is no terminal. With the
-last cluster, it also removes the host images and the prepared disk, with which
-new clusters start sooner; --keep-images keeps them.`,
+last cluster, it also removes the prepared disk and the host images that no
+container uses, with which new clusters start sooner; --keep-images keeps them.`,
 		Example: "  kube-bootstrap cluster clean\n  kube-bootstrap cluster clean --name second --yes",
 	})
 	source.AddFlags(c.Flags(), config.Clean)

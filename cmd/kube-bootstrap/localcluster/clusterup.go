@@ -165,6 +165,11 @@ func checkRequest(ctx context.Context, con *console.Console, cfg config.Config, 
 	}
 	there = cmp.Or(there, &session.Record{})
 	cfg, other := cfg.WithMade(there.Settings, origins)
+	if there.Settings.Value("dindSubnet") == "" {
+		if cfg, err = withFreeSubnet(ctx, cfg, origins); err != nil {
+			return upRequest{}, err
+		}
+	}
 	cfg = withBalancedAddresses(cfg, origins)
 	if errs := cfg.Validate(""); len(errs) > 0 {
 		return upRequest{}, exit.Usage(origins.Tell(errs))
@@ -181,6 +186,8 @@ func checkRequest(ctx context.Context, con *console.Console, cfg config.Config, 
 	}
 	if len(there.Nodes) > 0 {
 		r.options.Nodes = nodes
+	} else if err := checkDownloads(ctx, cfg); err != nil {
+		return r, exit.Firm(err)
 	}
 	balanced := preflight.Balanced(r.options.Topology(r.options.Name, topology.State{}), cfg.LoadBalancerRanges())
 	if err := errors.Join(checkManifests(r.options.Manifests), balanced, cluster.Preflight(ctx, r.options)); err != nil {
@@ -209,7 +216,10 @@ func completed(cfg config.Config, origins config.Origins, flags upFlags, there *
 	made := cfg.Made(origins)
 	r := upRequest{settings: cfg}
 	if exists := len(there.Nodes) > 0; exists && !flags.recreate && there.Phase == "" {
-		cfg, r.keptBundle = cfg.Remembered(origins), there.Bundle
+		cfg = cfg.Remembered(origins)
+		if bundles.HasAddons(there.Bundle, cfg.Addons) {
+			r.keptBundle = there.Bundle
+		}
 	}
 	if r.checkout, err = bundles.Checkout(cfg, v); err != nil {
 		return r, exit.Firm(err)

@@ -1,6 +1,7 @@
 package localcluster
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -9,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/exit"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/addon"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
@@ -31,7 +33,7 @@ func toClusterOptions(cfg config.Config, origins config.Origins) (cluster.Option
 	registry := testhost.RegistrySettings{Port: cfg.LocalRegistry, Mirrors: cfg.RegistryMirrors, Cache: quantity(cfg.LocalRegistryCache).Value()}
 	cfg, origins = throughRegistry(cfg, origins, request.Subnet)
 	return cluster.Options{
-		Options:    session.Options{Name: cfg.Name, Engine: docker.Choice{Address: cfg.DockerHost, Context: cfg.DockerContext}},
+		Options:    sessionOptions(cfg),
 		Request:    request,
 		Manifests:  manifestsOf(&cfg),
 		Bundle:     cfg.Bundle,
@@ -122,6 +124,27 @@ func checkManifests(all []cluster.Manifest) error {
 	})
 }
 
+// checkDownloads downloads the manifests with a URL before images are built. The hosts of an
+// existing cluster have their own copies.
+func checkDownloads(ctx context.Context, cfg config.Config) error {
+	ctx, cancel := step.Checking(ctx)
+	defer cancel()
+	return host.Each(append([]string{cfg.CNIPlugin}, cfg.Addons...), func(name string) error {
+		from := addon.Where(name)
+		if !config.IsURL(from) {
+			return nil
+		}
+		text, err := addon.Download(ctx, from)
+		if err == nil {
+			err = addon.CheckManifest(text)
+		}
+		if err != nil {
+			return &step.Problem{Name: "manifest", Text: fmt.Sprintf("manifest %s: %v", from, err), Remedy: "correct the URL, or give the path of a copy of the manifest"}
+		}
+		return nil
+	})
+}
+
 // withBalancedAddresses gives metallb the end of the nodes' network, unless the user gave addresses.
 func withBalancedAddresses(cfg config.Config, origins config.Origins) config.Config {
 	const name = "loadBalancerAddresses"
@@ -137,4 +160,22 @@ func withBalancedAddresses(cfg config.Config, origins config.Origins) config.Con
 		origins[name] = config.Origin{Source: config.FromCluster}
 	}
 	return cfg
+}
+
+// withFreeSubnet gives a new cluster a free network for its nodes, unless the user chose one.
+func withFreeSubnet(ctx context.Context, cfg config.Config, origins config.Origins) (config.Config, error) {
+	const name = "dindSubnet"
+	if origins[name].Source != config.FromDefault {
+		return cfg, nil
+	}
+	subnet, err := cluster.FreeSubnet(ctx, sessionOptions(cfg))
+	if err != nil {
+		return cfg, exit.Firm(err)
+	}
+	cfg.DindSubnet, origins[name] = subnet.String(), config.Origin{Source: config.FromCluster}
+	return cfg, nil
+}
+
+func sessionOptions(cfg config.Config) session.Options {
+	return session.Options{Name: cfg.Name, Engine: docker.Choice{Address: cfg.DockerHost, Context: cfg.DockerContext}}
 }

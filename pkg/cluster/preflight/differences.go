@@ -30,11 +30,30 @@ func (c checks) differs(ctx context.Context) ([]error, error) {
 	if then != nil && c.state.Empty() {
 		return []error{c.Session.HostsGone()}, nil
 	}
+	if err := mixed(c.Topology, c.state); err != nil {
+		return []error{err}, nil
+	}
 	errs := changed(c.Topology, c.state)
 	if then != nil {
 		errs = append(errs, grown(c.Topology, c.state, then.Nodes)...)
 	}
 	return errs, nil
+}
+
+// mixed returns the problem that bare hosts and nodes would have the same cluster.
+func mixed(t topology.Topology, state topology.State) error {
+	bare := map[bool]bool{}
+	for _, n := range t.Nodes() {
+		bare[n.Role == topology.Bare] = true
+	}
+	for _, n := range state.Nodes() {
+		bare[n.Role == topology.Bare] = true
+	}
+	if len(bare) < 2 {
+		return nil
+	}
+	return &step.Problem{Name: "cluster-hosts-mixed", Text: "a cluster consists of nodes or of bare hosts, and " + t.Cluster() + " would have both",
+		Remedy: "use another --name, or remove the existing one with `kube-bootstrap cluster clean --name " + t.Cluster() + "`"}
 }
 
 // grown rejects adding control planes to a cluster that has been up. A new

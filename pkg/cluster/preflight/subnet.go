@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/addresses"
@@ -46,15 +47,21 @@ type neighbour struct {
 	owner  string
 }
 
+// neighbours returns all networks and routes except gone, which is removed first.
+func (e engineMachine) neighbours(networks []docker.Network, gone netip.Prefix) ([]neighbour, error) {
+	all := ofDocker(networks)
+	if e.remote { // the routes of this machine are not those of the engine's machine
+		return all, nil
+	}
+	routes, err := links.Routes()
+	return append(all, ofRoutes(routes, append(all, neighbour{subnet: gone}))...), err
+}
+
 // overlapping compares the subnet with all networks and routes, except gone, which is removed first.
 func (c checks) overlapping(networks []docker.Network, gone netip.Prefix) ([]error, error) {
-	all := ofDocker(networks)
-	if !c.engine.remote { // otherwise the routes of this machine are not those of the engine's machine
-		routes, err := links.Routes()
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, ofRoutes(routes, append(all, neighbour{subnet: gone}))...)
+	all, err := c.engine.neighbours(networks, gone)
+	if err != nil {
+		return nil, err
 	}
 	var errs []error
 	for _, n := range all {
@@ -93,6 +100,31 @@ func (c checks) overlap(with neighbour, all []neighbour) error {
 		Name: "cluster-subnet-overlap", Text: fmt.Sprintf("--dind-subnet %s overlaps with %s of %s", c.Topology.Subnet(), with.subnet, with.owner),
 		Remedy: remedy,
 	}
+}
+
+// FreeSubnet returns a network for a new cluster that overlaps with no network of the
+// engine and with no route.
+func FreeSubnet(ctx context.Context, s *session.Session) (netip.Prefix, error) {
+	engine, err := machineOf(ctx, s)
+	if err != nil {
+		return netip.Prefix{}, err
+	}
+	networks, err := s.Engine.Networks(ctx)
+	if err != nil {
+		return netip.Prefix{}, s.NoAnswer(err)
+	}
+	all, err := engine.neighbours(networks, netip.Prefix{})
+	if err != nil {
+		return netip.Prefix{}, err
+	}
+	free, found := freeSubnet(all)
+	if !found {
+		return netip.Prefix{}, &step.Problem{
+			Name: "cluster-subnet-overlap", Text: "each network from " + topology.DefaultSubnet.String() + " to 10.255.0.0/16 overlaps with a network or a route of the engine's machine",
+			Remedy: "choose a network with --dind-subnet",
+		}
+	}
+	return free, nil
 }
 
 // freeSubnet returns the first network from the default network on that overlaps with no
