@@ -32,34 +32,39 @@ func Meant(name string, known []string) string {
 }
 
 // Nearest returns the known name that name was probably meant to be: at most three
-// typing errors away. It returns "" if there is none.
+// typing errors away, and one for each three letters. It returns "" if there is none.
 func Nearest(name string, known []string) string {
 	best, distance := "", 4
 	for _, k := range known {
-		if d := edits(strings.ToLower(name), strings.ToLower(k)); d < distance && d < len(k) {
+		limit := max(1, min(len(name), len(k))/3)
+		if d := edits(strings.ToLower(name), strings.ToLower(k)); d < distance && d <= limit && d < len(k) {
 			best, distance = k, d
 		}
 	}
 	return best
 }
 
-// edits counts the letters to change, add or drop to get from a to b.
+// edits counts the letters to change, add, drop or exchange with the next to get from a to b.
 func edits(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
+	rows := make([][]int, len(a)+1)
+	for i := range rows {
+		rows[i] = make([]int, len(b)+1)
+		rows[i][0] = i
+	}
+	for j := range rows[0] {
+		rows[0][j] = j
 	}
 	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
 		for j := range len(b) {
-			cost := diagonal
+			cost := rows[i][j]
 			if a[i] != b[j] {
 				cost++
 			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				cost = min(cost, rows[i-1][j-1]+1)
+			}
+			rows[i+1][j+1] = min(cost, rows[i][j+1]+1, rows[i+1][j]+1)
 		}
 	}
-	return row[len(b)]
+	return rows[len(a)][len(b)]
 }

@@ -69,6 +69,18 @@ func Catalogue(v Versions, registryPrefix string) []Image {
 	return all
 }
 
+// CatalogueOf is Catalogue without the images for which holds, which gets them without the prefix, returns false.
+func CatalogueOf(v Versions, registryPrefix string, holds func(Image) bool) []Image {
+	plain := Catalogue(v, "")
+	var held []Image
+	for i, one := range Catalogue(v, registryPrefix) {
+		if holds(plain[i]) {
+			held = append(held, one)
+		}
+	}
+	return held
+}
+
 // References returns the references of images.
 func References(images []Image) []string {
 	var refs []string

@@ -64,16 +64,17 @@ source, or, with --bundle, those of that bundle.`,
 		if err != nil {
 			return err
 		}
+		holds := func(image.Image) bool { return true }
 		if *path != "" {
 			b, err := bundle.Open(*path)
 			if err != nil {
 				return err
 			}
 			defer b.Close()
-			v = b.Versions
+			v, holds = b.Versions, func(i image.Image) bool { return b.Holds(i.Ref) }
 		}
 		prefix := strings.Join(append(args, cfg.Registry.Address)[:1], "")
-		all := image.References(image.Catalogue(v, prefix))
+		all := image.References(image.CatalogueOf(v, prefix, holds))
 		return format.Print(con.Out, "Image", all, func(w io.Writer) { fmt.Fprintln(w, strings.Join(all, "\n")) })
 	}
 	return c

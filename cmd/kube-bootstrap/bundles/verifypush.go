@@ -115,8 +115,10 @@ func pushCommand(con *console.Console) *cobra.Command {
 		Use:   "push [REGISTRY[/PREFIX]]",
 		Short: "Push a bundle into a private registry",
 		Long: `Push all images of a bundle, for all its architectures, into a private registry,
-and print them with their digests, which are those of the bundle. What is there
-already is not sent again, so a push that was cut short is finished by the next.
+and print them with their digests in the registry. These differ from the digests in
+the bundle, because a registry gets each layer compressed; the image IDs are the
+same. What is there already is not sent again, so the next push finishes a push
+that was cut short.
 
 Without a user the credentials are those of "docker login".`,
 		Example: `  kube-bootstrap offline push registry.example.com:5000/k8s --bundle kube.tar.zst

@@ -149,7 +149,7 @@ func Resume(err error, advice string) error { return &resumeError{err, advice} }
 
 // Preflight returns the error of a preflight whose table already shows the problems.
 func Preflight(found []*step.Problem) error {
-	return of(errTold, errors.New("preflight found problems: "+names(found)))
+	return of(errTold, errors.New("preflight found problems: "+strings.Join(names(found), ", ")))
 }
 
 type statusError int
@@ -161,17 +161,16 @@ func Status(code int) error { return statusError(code) }
 
 // Ignorable returns the names of the problems that --ignore-preflight can pass over.
 func Ignorable(found []*step.Problem) string {
-	return names(slices.DeleteFunc(slices.Clone(found), func(p *step.Problem) bool { return p.Firm }))
+	return strings.Join(names(slices.DeleteFunc(slices.Clone(found), func(p *step.Problem) bool { return p.Firm })), ",")
 }
 
-func names(problems []*step.Problem) string {
-	var all []string
+func names(problems []*step.Problem) (all []string) {
 	for _, problem := range problems {
 		if !slices.Contains(all, problem.Name) {
 			all = append(all, problem.Name)
 		}
 	}
-	return strings.Join(all, ",")
+	return all
 }
 
 // EitherOf joins alternatives: "a, b or c".

@@ -4,6 +4,7 @@ package manual
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
@@ -65,10 +67,11 @@ func Commands(out io.Writer, fresh func() *cobra.Command, version string) []*cob
 
 func explainCommand(out io.Writer) *cobra.Command {
 	c := &cobra.Command{
-		Use:   "explain PROBLEM",
+		Use:   "explain [PROBLEM]",
 		Short: "Explain a problem by the name in brackets at the end of its message",
 		Long: `Explain a problem by the name in brackets at the end of its message: every case
-in which it is reported, and what to do. Values that depend on the case are "…".`,
+in which it is reported, and what to do. Values that depend on the case are "…".
+Without a name, list the names of all problems.`,
 		Example: "  kube-bootstrap explain docker-version\n  kube-bootstrap explain port-6443",
 		ValidArgsFunction: command.FirstArg(func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			return problemNames(), cobra.ShellCompDirectiveNoFileComp
@@ -76,6 +79,10 @@ in which it is reported, and what to do. Values that depend on the case are "…
 	}
 	format := output.AddFlag(c)
 	c.RunE = func(_ *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			names := problemNames()
+			return format.Print(out, "ProblemNames", names, func(w io.Writer) { fmt.Fprintln(w, strings.Join(names, "\n")) })
+		}
 		one, err := explain(strings.Trim(args[0], "[]"))
 		if err != nil {
 			return err
@@ -92,7 +99,7 @@ func explain(name string) (explained, error) {
 			return one, nil
 		}
 	}
-	text := fmt.Sprintf("there is no problem %q", name) + config.Meant(name, problemNames())
+	text := fmt.Sprintf("there is no problem %q", name) + cmp.Or(config.Meant(name, problemNames()), "; `kube-bootstrap explain` lists all names")
 	if config.IsSetting(name) {
 		text = fmt.Sprintf("--%s is a setting, and a problem of this name says that a cluster or a host was set up with another value", name)
 	}
@@ -126,12 +133,21 @@ func troubleshooting() string {
 	for _, one := range allProblems() {
 		name := "`" + one.Name + "`"
 		for _, c := range one.Cases {
+			if !hasWords(c.Text) && c.Remedy == "" {
+				continue
+			}
+			if !hasWords(c.Text) {
+				c.Text = "the message states the cause"
+			}
 			fmt.Fprintf(&b, "| %s | %s | %s |\n", name, cell.Replace(c.Text), cell.Replace(c.Remedy))
 			name = ""
 		}
 	}
 	return b.String()
 }
+
+// hasWords reports whether a text consists of more than values that depend on the case.
+func hasWords(text string) bool { return strings.ContainsFunc(text, unicode.IsLetter) }
 
 //go:embed troubles.md
 var troubles string

@@ -73,6 +73,9 @@ func Took(d time.Duration) string {
 		return fmt.Sprintf("%.1fs", d.Seconds())
 	case d < time.Minute:
 		return fmt.Sprintf("%.0fs", d.Seconds())
+	case d >= 48*time.Hour:
+		hours := int(d.Round(time.Hour).Hours())
+		return fmt.Sprintf("%dd%dh", hours/24, hours%24)
 	}
 	return d.Round(time.Second).String()
 }

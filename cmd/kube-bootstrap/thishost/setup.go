@@ -1,6 +1,7 @@
 package thishost
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -233,17 +234,19 @@ func printChanges(ctx context.Context, con *console.Console, format output.Forma
 	return errors.Join(err, errors.Join(errs...))
 }
 
-// tellSettings prints the settings and derived versions, in the format of the previous scripts.
+// tellSettings prints the versions, and the settings that differ from the default, in the format of
+// the previous scripts.
 func tellSettings(con *console.Console, h *local.Host, origins config.Origins, verb config.Verb) {
 	if con.Mode() != "plain" {
 		return
 	}
-	derived := map[string]string{"etcdVersion": "v" + h.Versions.Etcd, "flannelVersion": "v" + h.Versions.Flannel}
+	versions := map[string]string{
+		"kubernetesVersion": h.Versions.Kubernetes, "etcdVersion": "v" + h.Versions.Etcd, "flannelVersion": "v" + h.Versions.Flannel,
+	}
 	for _, v := range file.Values(h.Config, verb, origins) {
-		if v.Value == "" {
-			v.Value = derived[v.Field]
-		}
-		if v.Value != "" {
+		v.Value = cmp.Or(v.Value, versions[v.Field])
+		setting, _ := config.Find(v.Field)
+		if v.Value != "" && (versions[v.Field] != "" || v.Value != setting.Default) {
 			con.Say(fmt.Sprintf("%s is set to: %s", v.Env, v.Value))
 		}
 	}

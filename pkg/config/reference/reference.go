@@ -99,6 +99,9 @@ type Explanation struct {
 // Explain returns the explanations of a field, of a block, or, for "", of all fields.
 func Explain(name string) ([]Explanation, error) {
 	var all []Explanation
+	if entry, ofNodes := strings.CutPrefix(name, config.NodesField); ofNodes {
+		all = explainNodes(strings.TrimLeft(entry, ".[]"))
+	}
 	for _, s := range config.Settings(config.Every) {
 		if name == "" || name == s.Field || name == s.Flag || slices.Contains(s.EnvNames(), name) || strings.HasPrefix(s.Field, name+".") {
 			all = append(all, explain(s))
@@ -121,9 +124,39 @@ func explain(s config.Setting) Explanation {
 	return e
 }
 
+// nodeTexts explain the fields of an entry of nodes that are no settings of a host.
+var nodeTexts = []Explanation{
+	{Field: "role", Type: "string", Meaning: "role of the node", Values: []string{config.RoleControlPlane, config.RoleMaster, config.RoleWorker}},
+	{Field: "name", Type: "string", Meaning: "name of the node within the cluster (empty: its role and a number)"},
+	{Field: "count", Type: "int", Meaning: "how many nodes the entry stands for", Default: "1"},
+	{Field: "hostImage", Type: "string", Meaning: "what the node is made of (empty: as the cluster)", Values: config.HostImages},
+}
+
+// explainNodes explains one field of an entry of nodes; for "", all fields.
+func explainNodes(field string) (all []Explanation) {
+	for _, e := range nodeTexts {
+		e.MayChange = string(config.Never)
+		if e.Field == "count" {
+			e.MayChange = string(config.Freely)
+		}
+		all = append(all, e)
+	}
+	for _, name := range config.NodeFields {
+		if s, found := config.NodeSetting(name); found {
+			e := explain(s)
+			e.Field = name
+			all = append(all, e)
+		}
+	}
+	for i := range all {
+		all[i].Field = config.NodesField + "[]." + all[i].Field
+	}
+	return slices.DeleteFunc(all, func(e Explanation) bool { return field != "" && e.Field != config.NodesField+"[]."+field })
+}
+
 // Fields returns the names of all fields.
 func Fields() []string {
-	var all []string
+	all := []string{config.NodesField}
 	for _, s := range config.Settings(config.Every) {
 		all = append(all, s.Field)
 	}
