@@ -65,7 +65,7 @@ func TestComposeHyperkube(t *testing.T) {
 	v, err := For("", Versions{})
 	must.NoError(t, err)
 	origins := map[string]Fetched{}
-	for _, o := range Origins(v, OfficialSites, "amd64") {
+	for _, o := range Origins(v, Catalogue(v, ""), OfficialSites, "amd64") {
 		switch {
 		case o.Name == "cni":
 			origins[o.Name] = came(t, o, rootfstest.Gzip(t, rootfstest.Tar(t, "bridge=1", "host-local=1", "loopback=1", "portmap=1", "dhcp=1")))

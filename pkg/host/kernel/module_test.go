@@ -34,7 +34,7 @@ func TestAPlainFileIsNoNamespace(t *testing.T) {
 
 // TestAContainerSharesItsKernel runs this test in a PID namespace of its own.
 func TestAContainerSharesItsKernel(t *testing.T) {
-	const inside = "KUBE_BOOTSTRAP_TEST_INSIDE"
+	const inside = "MODULE_TEST_INSIDE"
 	if os.Getenv(inside) != "" {
 		if !Shared() {
 			t.Error("the kernel is not shared in a container")
