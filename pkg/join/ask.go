@@ -66,6 +66,7 @@ func retryable(err error) error {
 // connections and does not answer, because its etcd waits for the disk, gets the time in
 // which an API server answers every request.
 func (d *discovery) until(ctx context.Context, q *question, probe func(context.Context) error) error {
+	ctx = step.WithoutBusy(ctx)
 	err := step.Until(step.WithLimit(ctx, step.CheckLimit(ctx)), probe, nil)
 	silent := func() bool { return errors.As(err, new(*silence)) }
 	if (isProblem(err, masterUnreachable) || silent() && q.came.connected.Load()) && ctx.Err() == nil {

@@ -22,6 +22,10 @@ const longer = 10
 // Longest returns how long a wait with this limit may last.
 func Longest(limit time.Duration) time.Duration { return longer * limit }
 
+// WithoutBusy returns a context whose limits count all time. It is for waits for another
+// machine: that this host is busy says nothing about it.
+func WithoutBusy(ctx context.Context) context.Context { return context.WithValue(ctx, busyKey{}, nil) }
+
 type limitedKey struct{}
 
 // limited is a context that ends with context.DeadlineExceeded once the host had its limit as

@@ -35,6 +35,18 @@ func TestABusyHostHasLonger(t *testing.T) {
 	}
 }
 
+// TestAWaitForAnotherMachineHasItsLimit: a mistyped address is reported as soon on a busy host.
+func TestAWaitForAnotherMachineHasItsLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		ctx := WithLimit(WithoutBusy(busyFor(t.Context(), 0.9)), time.Minute)
+		err := Until(ctx, func(context.Context) error { return errors.New("no route to host") }, nil)
+		if took := time.Since(begun); err == nil || took > time.Minute {
+			t.Errorf("%v after %s", err, took)
+		}
+	})
+}
+
 func TestALimitedContextEndsWithItsParent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		because := errors.New("another step has failed")
