@@ -16,6 +16,7 @@ umask 077
 exec env -i PATH=/usr/local/bin:/usr/bin:/bin HTTPS_PROXY=http://127.0.0.2:3128 HTTP_PROXY=http://127.0.0.2:3128 https_proxy=http://127.0.0.2:3128 \
 	LANG=de_DE.UTF-8 LC_ALL=de_DE.UTF-8 DOCKER_HOST=tcp://127.0.0.2:1 DOCKER_CONTEXT=nowhere DOCKER_CONFIG=/nowhere DOCKER_API_VERSION=1.24 \
 	CONTAINERD_ADDRESS=/nowhere CONTAINERD_NAMESPACE=other NO_COLOR=1 TMPDIR=/tmp \
+	${KUBE_BOOTSTRAP_TOKEN:+KUBE_BOOTSTRAP_TOKEN="$KUBE_BOOTSTRAP_TOKEN"} \
 	/usr/local/lib/kube-bootstrap "$@"
 EOF
 chmod 755 /usr/local/bin/kube-bootstrap`
