@@ -1,0 +1,236 @@
+//go:build e2e && long
+
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"text/tabwriter"
+	"time"
+)
+
+// balanced is an address that no host has: the client sends to it by way of the addressed host,
+// as where a load balancer or a router announces it.
+const balanced = "10.139.255.1"
+
+// TestTraffic sends, from a machine that is no host of the cluster, to pods and containers in
+// every way that the users of a cluster have, and again after each event that changes the rules
+// of the firewall on the addressed host. Docker isolates the containers of docker0.
+func TestTraffic(t *testing.T) {
+	made := hosts(t, "docker-28.5", "10.139.1.0/24", "e2e-traffic", "e2e-target")
+	master, target := made[0], made[1]
+	for _, m := range made {
+		m.sh(t, `mkdir -p /etc/docker && echo '{"icc": false}' >/etc/docker/daemon.json && systemctl restart docker`)
+		owned(t, m)
+	}
+	up(t, master, target, "")
+	startProbes(t, master, made...)
+	startTargets(t, master, target)
+	spread(t, master)
+	ways := waysTo(outside(t, target), master, target)
+	var table [][]string
+	for _, e := range events {
+		t.Run(e.name, func(t *testing.T) {
+			e.do(t, target)
+			table = append(table, arrive(t, target, ways))
+		})
+	}
+	t.Log("how long after each event a packet arrived\n" + tabulated(ways, table))
+}
+
+var events = []struct {
+	name string
+	do   func(*testing.T, machine)
+}{
+	{"none", func(*testing.T, machine) {}},
+	{"Docker restarted", does("systemctl restart docker")},
+	{"chains emptied", does("iptables -F FORWARD; iptables -F DOCKER-USER")},
+	{"ruleset flushed", does("nft flush ruleset")},
+	{"host rebooted", func(t *testing.T, m machine) { restart(t, m) }},
+}
+
+func does(script string) func(*testing.T, machine) {
+	return func(t *testing.T, m machine) { m.sh(t, script) }
+}
+
+// passage is a command that sends a packet on a machine, and what it prints: the address from which
+// the packet arrived.
+type passage struct {
+	name    string
+	on      machine
+	command string
+	want    string // any if empty
+}
+
+// never is wanted of a packet that must not arrive.
+const never = "no answer"
+
+// waysTo lists what is asked. The Services are told apart by their ports.
+func waysTo(client, master, target machine) []passage {
+	var ways []passage
+	fromClient := func(name, address, want string) {
+		ways = append(ways, passage{name, client, "timeout 5 probe get http://" + address + "/", want})
+	}
+	for _, s := range exposed {
+		want := client.ip
+		switch {
+		case s.policy == "Cluster":
+			want = ""
+		case s.pod == "far":
+			want = never
+		}
+		name := fmt.Sprintf(" %s, %s pod", s.policy, s.pod)
+		fromClient("NodePort"+name, fmt.Sprint(target.ip, ":", s.port), want)
+		fromClient("LoadBalancer"+name, fmt.Sprint(balanced, ":", s.port), want)
+	}
+	fromClient("hostPort", target.ip+":18081", client.ip)
+	fromClient("published port", target.ip+":"+published, client.ip)
+	pod := "timeout 10 kubectl exec probe-" + target.name + " -- /probe "
+	container := "timeout 5 docker exec probe /probe "
+	return append(ways,
+		passage{"pod to pod of its host", master, pod + "get http://$(kubectl get pod second -o 'jsonpath={.status.podIP}'):8080/", ""},
+		passage{"pod to DNS", master, pod + "resolve probe.default.svc.cluster.local", ""},
+		passage{"pod to port of another network", master, pod + "get http://" + target.ip + ":18082/", ""},
+		passage{"container to port of another network", target, container + "get http://" + target.ip + ":18082/", ""},
+		passage{"container to isolated container", target, container + "get http://$(docker inspect owner -f '{{.NetworkSettings.Networks.bridge.IPAddress}}'):8080/", never},
+	)
+}
+
+// exposed are Services with one pod each, on the addressed host or on the other one.
+var exposed = []struct {
+	policy, pod string
+	port        int
+}{{"Cluster", "near", 31081}, {"Cluster", "far", 31082}, {"Local", "near", 31083}, {"Local", "far", 31084}}
+
+const exposedService = `
+apiVersion: v1
+kind: Service
+metadata: {name: exposed-%[1]d}
+spec:
+  type: LoadBalancer
+  externalTrafficPolicy: %[2]s
+  selector: {at: %[3]s}
+  ports: [{port: %[1]d, nodePort: %[1]d, targetPort: 8080}]
+`
+
+const secondPod = `
+apiVersion: v1
+kind: Pod
+metadata: {name: second}
+spec:
+  nodeName: %s
+  containers:
+  - name: probe
+    image: %s
+    imagePullPolicy: Never
+    command: [/probe, serve]
+    ports: [{containerPort: 8080, hostPort: 18081}]
+    readinessProbe: {httpGet: {path: /, port: 8080}, periodSeconds: 1}
+`
+
+// startTargets adds what the ways lead to.
+func startTargets(t *testing.T, master, target machine) {
+	t.Helper()
+	master.kubectl(t, "label pod probe-"+target.name+" at=near")
+	master.kubectl(t, "label pod probe-"+master.name+" at=far")
+	for _, s := range exposed {
+		apply(t, master, fmt.Sprintf(exposedService, s.port, s.policy, s.pod))
+		master.kubectl(t, fmt.Sprintf(`patch service exposed-%d --subresource status -p '{"status": {"loadBalancer": {"ingress": [{"ip": %q}]}}}'`, s.port, balanced))
+	}
+	master.kubectl(t, "label --overwrite namespace default pod-security.kubernetes.io/enforce=privileged") // for the host port
+	apply(t, master, fmt.Sprintf(secondPod, target.name, probeImage))
+	podAddress(t, master, "second")
+	target.sh(t, "docker network create app && docker run -d --name app --network app --restart always -p 18082:8080 "+probeImage+" /probe serve")
+	target.sh(t, "docker update --restart always owner")
+}
+
+// outside starts a machine in the network of the hosts that is no host of the cluster.
+func outside(t *testing.T, target machine) machine {
+	t.Helper()
+	const name = "e2e-traffic-outside"
+	network := docker(t, "inspect", "-f", "{{range $name, $_ := .NetworkSettings.Networks}}{{$name}}{{end}}", target.name)
+	image := docker(t, "inspect", "-f", "{{.Config.Image}}", target.name)
+	t.Cleanup(func() { _ = (&bed{}).engine(context.Background(), "rm", "-f", "-v", name) })
+	docker(t, "run", "-d", "--name", name, "--network", network, "--cap-add", "NET_ADMIN", "--entrypoint", "sleep", image, "infinity")
+	m := machine{name: name, ip: docker(t, "inspect", "-f", "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}", name)}
+	m.put(t, built.probe, "/usr/local/bin/probe")
+	m.sh(t, "ip route add "+balanced+" via "+target.ip)
+	return m
+}
+
+// arrive waits until every packet arrives and status reports all ok, and expects the same of
+// one more round. It returns how long each took.
+func arrive(t *testing.T, target machine, ways []passage) []string {
+	began, took := time.Now(), make([]string, len(ways)+1)
+	var all sync.WaitGroup
+	await := func(i int, name string, look func() error) {
+		all.Go(func() {
+			if err := awaited(t.Context(), look); err != nil {
+				took[i] = "FAILED"
+				t.Errorf("%s: %v", name, err)
+				return
+			}
+			took[i] = time.Since(began).Round(time.Second).String()
+		})
+	}
+	for i, w := range ways {
+		await(i, w.name, func() error { return w.passes(t.Context()) })
+	}
+	await(len(ways), "status", func() error { return (&bed{}).status(t.Context(), target) })
+	all.Wait()
+	for i, w := range ways {
+		if err := w.passes(t.Context()); err != nil && took[i] != "FAILED" {
+			took[i] = "STOPPED"
+			t.Errorf("%s, after everything was repaired: %v", w.name, err)
+		}
+	}
+	return took
+}
+
+// awaited is eventually for several at the same time.
+func awaited(ctx context.Context, look func() error) (err error) {
+	for end := time.Now().Add(patience * time.Minute); time.Now().Before(end); time.Sleep(2 * time.Second) {
+		if err = look(); err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+func (p passage) passes(ctx context.Context) error {
+	got, err := p.on.try(ctx, p.command)
+	switch {
+	case p.want == never && err == nil:
+		return errors.New("it arrived from " + got)
+	case p.want == never:
+		return nil
+	case err == nil && p.want != "" && p.want != got:
+		return fmt.Errorf("it arrived from %s, want %s", got, p.want)
+	}
+	return err
+}
+
+func tabulated(ways []passage, table [][]string) string {
+	var text strings.Builder
+	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	fmt.Fprint(w, "way")
+	for _, e := range events {
+		fmt.Fprint(w, "\t", e.name)
+	}
+	for i := range len(ways) + 1 {
+		if i < len(ways) {
+			fmt.Fprint(w, "\n", ways[i].name)
+		} else {
+			fmt.Fprint(w, "\nstatus is ok")
+		}
+		for _, column := range table {
+			fmt.Fprint(w, "\t", column[i])
+		}
+	}
+	w.Flush()
+	return text.String()
+}
