@@ -137,18 +137,23 @@ spec:
 // startTargets adds what the ways lead to.
 func startTargets(t *testing.T, master, target machine) {
 	t.Helper()
-	master.kubectl(t, "label pod probe-"+target.name+" at=near")
-	master.kubectl(t, "label pod probe-"+master.name+" at=far")
+	kubectl := func(args string) { soon(t, time.Minute, args, master, "kubectl "+args) }
+	create := func(yaml string) { kubectl("apply -f - <<'YAML'\n" + yaml + "\nYAML") }
+	kubectl("label --overwrite pod probe-" + target.name + " at=near")
+	kubectl("label --overwrite pod probe-" + master.name + " at=far")
 	for _, s := range exposed {
-		apply(t, master, fmt.Sprintf(exposedService, s.port, s.policy, s.pod))
-		master.kubectl(t, fmt.Sprintf(`patch service exposed-%d --subresource status -p '{"status": {"loadBalancer": {"ingress": [{"ip": %q}]}}}'`, s.port, balanced))
+		create(fmt.Sprintf(exposedService, s.port, s.policy, s.pod))
+		kubectl(fmt.Sprintf(announce, s.port, balanced))
 	}
-	master.kubectl(t, "label --overwrite namespace default pod-security.kubernetes.io/enforce=privileged") // for the host port
-	apply(t, master, fmt.Sprintf(secondPod, target.name, probeImage))
+	kubectl("label --overwrite namespace default pod-security.kubernetes.io/enforce=privileged") // for the host port
+	create(fmt.Sprintf(secondPod, target.name, probeImage))
 	podAddress(t, master, "second")
-	target.sh(t, "docker network create app && docker run -d --name app --network app --restart always -p 18082:8080 "+probeImage+" /probe serve")
-	target.sh(t, "docker update --restart always owner")
+	target.sh(t, "docker update --restart always owner && docker network create app")
+	target.sh(t, "docker run -d --name app --network app --restart always -p 18082:8080 "+probeImage+" /probe serve")
 }
+
+// announce does what a controller of load balancers does.
+const announce = `patch service exposed-%d --subresource status -p '{"status": {"loadBalancer": {"ingress": [{"ip": %q}]}}}'`
 
 // outside starts a machine in the network of the hosts that is no host of the cluster.
 func outside(t *testing.T, target machine) machine {
