@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -64,12 +65,13 @@ func retryable(err error) error {
 
 // until is step.Until with the limit of a Check. A server that starts, or that accepts
 // connections and does not answer, because its etcd waits for the disk, gets the time in
-// which an API server answers every request.
+// which an API server answers every request. An address that no host has gets no more time.
 func (d *discovery) until(ctx context.Context, q *question, probe func(context.Context) error) error {
 	ctx = step.WithoutBusy(ctx)
 	err := step.Until(step.WithLimit(ctx, step.CheckLimit(ctx)), probe, nil)
 	silent := func() bool { return errors.As(err, new(*silence)) }
-	if (isProblem(err, masterUnreachable) || silent() && q.came.connected.Load()) && ctx.Err() == nil {
+	starts := isProblem(err, masterUnreachable) && !q.came.noRoute.Load()
+	if (starts || silent() && q.came.connected.Load()) && ctx.Err() == nil {
 		err = step.Until(step.WithLimit(ctx, answerLimit), probe, nil)
 	}
 	if silent() {
@@ -157,11 +159,15 @@ func (d *discovery) refused(response *http.Response, what string) error {
 
 // progress is how far the requests came. The transport may still dial after the
 // end of a request.
-type progress struct{ connected, sent atomic.Bool }
+type progress struct {
+	connected, sent atomic.Bool
+	noRoute         atomic.Bool // no host has the address, or no network: it may be mistyped
+}
 
 func (p *progress) trace() *httptrace.ClientTrace {
 	return &httptrace.ClientTrace{
 		ConnectDone: func(_, _ string, err error) {
+			p.noRoute.Store(errors.Is(err, syscall.EHOSTUNREACH) || errors.Is(err, syscall.ENETUNREACH))
 			if err == nil {
 				p.connected.Store(true)
 			}
