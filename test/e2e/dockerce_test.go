@@ -66,11 +66,12 @@ printf 'version = 3\nimports = ["other.d/*.toml"]\n' >/etc/containerd/config.tom
 	}
 }
 
-// modes expects that what kube-bootstrap makes does not follow the umask of its user.
+// modes expects that what kube-bootstrap makes does not follow the umask of its user. containerd
+// makes /etc/cni/net.d, with the mode 0700.
 func modes(t *testing.T, m machine) {
 	t.Helper()
-	got := m.sh(t, "stat -c '%a %n' /etc/kubernetes /opt/cni /opt/cni/bin /opt/cni/bin/bridge /etc/cni/net.d /var/log/pods /var/lib/kube-bootstrap")
-	want := "755 /etc/kubernetes\n755 /opt/cni\n755 /opt/cni/bin\n755 /opt/cni/bin/bridge\n755 /etc/cni/net.d\n755 /var/log/pods\n700 /var/lib/kube-bootstrap"
+	got := m.sh(t, "stat -c '%a %n' /etc/kubernetes /opt/cni /opt/cni/bin /opt/cni/bin/bridge /var/log/pods /var/lib/kube-bootstrap")
+	want := "755 /etc/kubernetes\n755 /opt/cni\n755 /opt/cni/bin\n755 /opt/cni/bin/bridge\n755 /var/log/pods\n700 /var/lib/kube-bootstrap"
 	if got != want {
 		t.Errorf("%s has the modes\n%s\nwant\n%s", m.name, got, want)
 	}
