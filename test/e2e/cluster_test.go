@@ -19,7 +19,7 @@ func TestCluster(t *testing.T) {
 		t.Run("packets after reboots", func(t *testing.T) { packets(t, made[0], made...) })
 	})
 	t.Run("docker-26.1", func(t *testing.T) {
-		life(t, hosts(t, "docker-26.1", "10.193.2.0/24", "e2e-c", "e2e-d"), upSlowly, func(*testing.T, machine, machine) {})
+		life(t, hosts(t, "docker-26.1", "10.193.2.0/24", "e2e-c", "e2e-d"), func(t *testing.T, master, worker machine) { up(t, master, worker, "") }, func(*testing.T, machine, machine) {})
 	})
 }
 

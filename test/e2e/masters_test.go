@@ -20,7 +20,7 @@ func TestControlPlanes(t *testing.T) {
 	before := third.world(t)
 	first.sh(t, "kube-bootstrap master --addons metrics-server --bundle "+bundle) // an addon that depends on the number of control planes
 	t.Run("join", func(t *testing.T) { joinControlPlanes(t, first, second, third) })
-	t.Run("a worker joins through any", func(t *testing.T) { joinWithoutABundle(t, first, second, worker) })
+	t.Run("a worker joins through any", func(t *testing.T) { worker.sh(t, joinCommand(t, second)) })
 	ready := func(t *testing.T, on machine, nodes int) {
 		t.Helper()
 		since := time.Now().UTC()

@@ -1,4 +1,4 @@
-//go:build e2e
+//go:build e2e && long
 
 package e2e
 
@@ -11,6 +11,15 @@ import (
 
 // fetchedBundle is where a host that joins keeps what it has fetched.
 const fetchedBundle = "/var/lib/kube-bootstrap/bundle.tar.zst"
+
+// TestOffer: hosts join without a bundle, over a network that fails.
+func TestOffer(t *testing.T) {
+	made := hosts(t, "docker-28.5", "10.132.1.0/24", "e2e-oa", "e2e-ob", "e2e-oc")
+	first, second, worker := made[0], made[1], made[2]
+	first.sh(t, "kube-bootstrap master --bundle "+bundle)
+	second.sh(t, newToken(t, first, "--control-plane").controlPlaneLine())
+	joinWithoutABundle(t, first, second, worker)
+}
 
 // joinWithoutABundle has a worker join by the command that `token create` prints on second, which
 // has fetched its own images from first. The transfer is cut, the run killed, and the image that

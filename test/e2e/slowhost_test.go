@@ -1,4 +1,4 @@
-//go:build e2e
+//go:build e2e && long
 
 package e2e
 
@@ -31,15 +31,4 @@ func wereFrozen(t *testing.T, m machine, programs ...string) {
 		name, _, _ := strings.Cut(one, ":")
 		m.sh(t, "ls /run/frozen-"+name+" && rm /run/frozen-"+name)
 	}
-}
-
-// upSlowly is up on hosts whose etcd and flanneld take their time: longer than a check may take.
-func upSlowly(t *testing.T, master, worker machine) {
-	t.Helper()
-	onMaster, onWorker := []string{"etcd:15", "flanneld:25"}, []string{"flanneld:25"}
-	freezeAtStart(t, master, onMaster...)
-	freezeAtStart(t, worker, onWorker...)
-	up(t, master, worker, "")
-	wereFrozen(t, master, onMaster...)
-	wereFrozen(t, worker, onWorker...)
 }

@@ -26,6 +26,25 @@ func TestTinyHosts(t *testing.T) {
 	}
 }
 
+// TestSlowStart: master and worker succeed while etcd and flanneld are stopped for longer than
+// a check may take.
+func TestSlowStart(t *testing.T) {
+	made := hosts(t, "docker-26.1", "10.133.3.0/24", "e2e-sa", "e2e-sb")
+	upSlowly(t, made[0], made[1])
+	down(t, made[1], made[0])
+}
+
+// upSlowly is up on hosts whose etcd and flanneld take their time: longer than a check may take.
+func upSlowly(t *testing.T, master, worker machine) {
+	t.Helper()
+	onMaster, onWorker := []string{"etcd:15", "flanneld:25"}, []string{"flanneld:25"}
+	freezeAtStart(t, master, onMaster...)
+	freezeAtStart(t, worker, onWorker...)
+	up(t, master, worker, "")
+	wereFrozen(t, master, onMaster...)
+	wereFrozen(t, worker, onWorker...)
+}
+
 // TestFrozenCluster: cluster up and node add succeed while etcd and flanneld of each new host
 // are stopped for longer than a check may take.
 func TestFrozenCluster(t *testing.T) {
