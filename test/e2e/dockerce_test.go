@@ -45,6 +45,7 @@ func TestDockerCE(t *testing.T) {
 	for _, m := range made {
 		m.sh(t, "kube-bootstrap status")
 		modes(t, m)
+		m.sh(t, settled)
 	}
 	master.sh(t, "kube-bootstrap kubectl get nodes")
 	down(t, worker, master)
