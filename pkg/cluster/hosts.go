@@ -27,7 +27,7 @@ func Hosts(ctx context.Context, options Options, emit func(session.Event)) (node
 	return nodes, err
 }
 
-// FreeSubnet returns the network of a cluster: the one that it has, or else a free one.
+// FreeSubnet returns the network of a cluster: its existing network, or else a free network.
 func FreeSubnet(ctx context.Context, options session.Options) (netip.Prefix, error) {
 	return session.Get(ctx, options, session.Scope{}, func(s *session.Session, _ topology.State) (netip.Prefix, error) {
 		if subnet, err := s.Subnet(ctx); err != nil || subnet.IsValid() {

@@ -13,7 +13,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// errLost states that flanneld has written its file in vain: it writes the file only when it starts.
+// errLost states that the file of flanneld is lost. flanneld writes it only when it starts.
 var errLost = errors.New("flanneld has written its subnet, and the file is lost")
 
 // runAndWait restarts flanneld if its file is lost meanwhile. The watch must not see this end

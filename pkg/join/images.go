@@ -24,7 +24,7 @@ import (
 // itself serves nothing there. See publish.yaml.
 const imagesPath = "/kube-bootstrap/bundle"
 
-// ImageReaders are the hosts that may read the bundle of a control plane: those that hold a
+// ImageReaders are the hosts that may read the bundle of a control plane. They hold a
 // token to join, and nodes of the cluster. The API server decides, so that an expired token and
 // a removed node are refused, and the server of the bundle needs no rights but to ask.
 type ImageReaders struct {

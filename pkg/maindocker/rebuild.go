@@ -80,7 +80,7 @@ func (d Daemon) beginRebuild(ctx context.Context) error {
 	return d.setLiveRestore(ctx, true)
 }
 
-// liveRestoreIsOn also knows the flag of dockerd. Docker does not start with the key beside it.
+// liveRestoreIsOn also knows the flag of dockerd. Docker does not start if both the flag and the key are set.
 func liveRestoreIsOn(ctx context.Context, engine *docker.Engine, now settings) bool {
 	info, err := engine.Facts(ctx)
 	return now[liveRestore] == true || err == nil && info.LiveRestoreEnabled

@@ -60,7 +60,7 @@ func (d Daemon) Resume() step.Step {
 }
 
 // Interrupted reports whether a run has stopped Docker, or was about to, and has not brought
-// back everything since. It tells a Docker that the run stopped from one that the administrator stopped.
+// back everything since. It shows that the run stopped Docker, and not the administrator.
 func Interrupted(files host.Files) bool { return files.Exists(pendingRecord.Path) }
 
 // Finish completes the restart of Docker by a run that was killed. It does nothing if there is none.

@@ -33,8 +33,8 @@ func (s Source) Fits(path string) error {
 	return nil
 }
 
-// Cached returns the path of a bundle in the cache that fits, or "". It prefers a pulled
-// one to one that was built.
+// Cached returns the path of a bundle in the cache that fits, or "". It prefers pulled images
+// to images that were built.
 func (s Source) Cached() string {
 	paths, _ := filepath.Glob(DefaultPath(s.Versions, "*")) // the pattern is valid
 	slices.SortStableFunc(paths, func(a, b string) int { return isPulled(b) - isPulled(a) })

@@ -67,7 +67,7 @@ func Stop(ctx context.Context, engine *docker.Engine, all []Container) error {
 // compete for the disk.
 const startedAtOnce = 4
 
-// Start starts the containers that do not run, and pauses those that were paused. It
+// Start starts the containers that do not run, and pauses the containers that were paused before. It
 // returns an error for each container that it cannot bring back. A container may need
 // another one, for example its network, so failed ones are started again while others succeed.
 func Start(ctx context.Context, engine *docker.Engine, all []Container) (failed []error) {

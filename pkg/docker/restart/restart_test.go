@@ -17,7 +17,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
-// TestContainersOverARestart: a paused container is paused again, one that needs another one
+// TestContainersOverARestart: a paused container is paused again, a container that needs another one
 // starts after it, swarm's tasks are left to swarm, and what does not start is named.
 func TestContainersOverARestart(t *testing.T) {
 	engine, _ := dockertest.Start(t)
