@@ -56,3 +56,13 @@ func (c Config) Keep(some func(Setting) bool, inForce Config, given Origins) (Co
 	}
 	return c, differences
 }
+
+// Kept returns c with the default values of the settings that are not kept.
+func (c Config) Kept() Config {
+	for _, s := range settings {
+		if s.Change == EachRun {
+			_ = s.at(&c).set(s.Default) // each default is valid
+		}
+	}
+	return c
+}

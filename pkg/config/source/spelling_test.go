@@ -35,7 +35,7 @@ func TestMarshalRoundTripWithoutSecrets(t *testing.T) {
 	}
 	back, _, err := Load(write(t, string(data)), noEnv, nil)
 	must.NoError(t, err)
-	c.Token = ""
+	c.Token, c.IgnorePreflight = "", nil
 	saved, err := file.ReadSaved(write(t, string(data)+"fieldOfTomorrow: 1\n"))
 	if err != nil || !reflect.DeepEqual(saved, c) {
 		t.Errorf("ReadSaved: %v\n got %+v\nwant %+v", err, saved, c)

@@ -43,8 +43,10 @@ func Portable(h *Host) config.Config {
 	return cfg
 }
 
-// WithoutPlace returns settings without those that belong to one host in one place.
+// WithoutPlace returns settings without those that belong to one host in one place, or to one
+// membership in a cluster.
 func WithoutPlace(cfg config.Config) config.Config {
+	cfg = cfg.Kept()
 	for _, value := range place(&cfg) {
 		*value = ""
 	}

@@ -20,8 +20,11 @@ func TestAHostWithImagesIsNotSavedAsItself(t *testing.T) {
 	if saved := Portable(h); saved.HostName != "" || saved.IPAddress != "192.0.2.1" {
 		t.Errorf("a host with images keeps the name %q and the address %q", saved.HostName, saved.IPAddress)
 	}
+	h.Config.Join, h.Config.KeepImages = true, true
 	if saved := WithoutPlace(h.Config); saved.HostName != "" || saved.IPAddress != "" || saved.KubernetesVersion != h.Config.KubernetesVersion {
 		t.Errorf("after turndown: %q, %q, %q", saved.HostName, saved.IPAddress, saved.KubernetesVersion)
+	} else if saved.Join || saved.KeepImages {
+		t.Errorf("after turndown --keep-images of a joined control plane: %+v", saved)
 	}
 }
 
