@@ -1,4 +1,4 @@
-//go:build e2e
+//go:build e2e && long
 
 package e2e
 
@@ -36,9 +36,6 @@ func backends(t *testing.T, master, worker machine) {
 		})
 	}
 }
-
-// settled leaves of the containers only the owner's, all of which run.
-const settled = "docker rm -f probe >/dev/null 2>&1; docker start owner-once >/dev/null"
 
 // offered asks the kernel itself: ip(8) makes a link where nobody sees it, and
 // a character device stands for tun.
