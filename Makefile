@@ -57,7 +57,6 @@ conformance: build ## run all conformance tests of Kubernetes on a cluster of tw
 
 check: ## check the source: format, lint, architecture, docs
 	@test -z "$$(gofmt -l cmd pkg test)" || { gofmt -l cmd pkg test; echo "not formatted: run make fix"; exit 1; }
-	go vet -tags 'e2e long bench arches hosttest' ./...
 	$(LINT) run
 	go test -run 'TestDocsAreUpToDate|TestTheTree|TestThePicture|TestExitCodes|TestTheTable' ./cmd/kube-bootstrap ./test/architecture ./test/problems
 
