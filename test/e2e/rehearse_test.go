@@ -46,6 +46,9 @@ func (l clusterUser) copies(t *testing.T) {
 kube-bootstrap node scp a lab-1:
 kube-bootstrap node scp lab-1:a b && cmp a b && test "$(stat -c %a b)" = 640
 kube-bootstrap node scp a 2:/tmp/new/c && test "$(kube-bootstrap node ssh 2 cat /tmp/new/c '|' tr o O)" = One`)
+	if _, err := l.try(t.Context(), "kube-bootstrap node scp lab-1:missing x"); err == nil || !strings.Contains(err.Error(), "No such file") || strings.Contains(err.Error(), "if [") {
+		t.Errorf("a missing file of a node: %v", err)
+	}
 	l.refused(t, "node scp . lab-1:", "[copy-file]")
 	l.refused(t, "node scp lab-1:/etc x", "[copy-file]")
 }

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
@@ -69,27 +70,23 @@ func send(ctx context.Context, node driver.Node, local, remote string) error {
 	return node.Put(ctx, target, info.Mode(), file)
 }
 
-// modeScript prints the mode of a file as a number, and what else than a file it is.
-const modeScript = `stat -Lc %a "$1" && if [ ! -f "$1" ]; then echo other; fi`
-
 func receive(ctx context.Context, node driver.Node, remote, local string) error {
 	source := homePath(remote)
-	text, err := node.Output(ctx, driver.Script(modeScript, source)...)
+	text, err := node.Output(ctx, "stat", "-Lc", "%f", source)
 	if err != nil {
 		return err
 	}
-	words := strings.Fields(text)
-	mode, err := strconv.ParseUint(words[0], 8, 32)
+	mode, err := strconv.ParseUint(strings.TrimSpace(text), 16, 32)
 	if err != nil {
 		return fmt.Errorf("mode of %s on %s: %w", source, node.Name, err)
 	}
-	if len(words) > 1 {
+	if mode&syscall.S_IFMT != syscall.S_IFREG {
 		return regular(node.Name+":"+source, fs.ModeIrregular)
 	}
 	if info, err := os.Stat(local); err == nil && info.IsDir() || strings.HasSuffix(local, "/") {
 		local = filepath.Join(local, path.Base(source))
 	}
-	return fetch(ctx, node, source, local, fs.FileMode(mode).Perm())
+	return fetch(ctx, node, source, local, fs.FileMode(mode)&fs.ModePerm)
 }
 
 // fetch writes a file of a node beside its destination and moves it there, so that none is cut off.
