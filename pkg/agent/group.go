@@ -174,6 +174,9 @@ func (g *group) repair(ctx context.Context, d Duty) retry {
 	next := g.again(d, changes)
 	g.notes.done(Repair{At: begun.UTC(), Step: d.Step.Name, Changes: changes, Seconds: time.Since(begun).Seconds()}, err)
 	next.failed = err != nil
+	if next.failed {
+		g.waits[s.Name] = g.waits[s.Name].afterFailure()
+	}
 	return next
 }
 
@@ -189,13 +192,21 @@ type patience struct {
 	changes string
 	next    time.Time
 	pause   time.Duration
+	others  time.Time // before it, other changes wait too
 }
 
 func (p patience) wait(changes step.Diff) time.Duration {
 	if p.changes != changes.String() {
-		return 0
+		return time.Until(p.others)
 	}
 	return time.Until(p.next)
+}
+
+// afterFailure lets other changes wait too: another host can cause new ones again and again,
+// for example with its lease, and the duties after this one have their turn in between.
+func (p patience) afterFailure() patience {
+	p.others = p.next.Add(firstAgain - p.pause)
+	return p
 }
 
 // after returns the backoff after a repair of these changes that ended now.

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -16,11 +17,43 @@ import (
 // TestAFailedRepairEndsTheRound: what comes after it may need it, and would only
 // wait for it. The next round does not try the failed repair again at once.
 func TestAFailedRepairEndsTheRound(t *testing.T) {
-	files, lock := host.Files{Root: t.TempDir()}, filepath.Join(t.TempDir(), "lock")
+	files := host.Files{Root: t.TempDir()}
 	first, second := fileDuty(files, "a", Link), fileDuty(files, "b", Link|Route)
 	first.Step.Apply = func(context.Context) error { return errors.New("no luck") }
 	list := []Duty{first, second}
-	g := group{
+	g := oneGroup(t, files, list)
+	if again := g.round(t.Context(), list, Link|Route); files.Exists("/b") || again.events != Link|Route {
+		t.Errorf("b exists: %t, to look at again: %b", files.Exists("/b"), again.events)
+	}
+	if g.round(t.Context(), list, Link|Route); !files.Exists("/b") {
+		t.Error("a repair that waits keeps the others from theirs")
+	}
+}
+
+// TestAFailedRepairOfNewChangesWaitsToo: another host may change what it sees in every round,
+// and must not keep the duties after it from their repair.
+func TestAFailedRepairOfNewChangesWaitsToo(t *testing.T) {
+	files := host.Files{Root: t.TempDir()}
+	first, second := fileDuty(files, "a", Link), fileDuty(files, "b", Link)
+	looks := 0
+	first.Step.Check = func(context.Context) (step.Diff, error) {
+		looks++
+		return step.Diff{fmt.Sprintf("write change %d", looks)}, nil
+	}
+	first.Step.Apply = func(context.Context) error { return errors.New("no luck") }
+	list := []Duty{first, second}
+	g := oneGroup(t, files, list)
+	g.round(t.Context(), list, Link)
+	if again := g.round(t.Context(), list, Link); !files.Exists("/b") || again.events != Link {
+		t.Errorf("b exists: %t, to look at again: %b", files.Exists("/b"), again.events)
+	}
+}
+
+// oneGroup returns a group whose rounds a test runs itself.
+func oneGroup(t *testing.T, files host.Files, list []Duty) *group {
+	t.Helper()
+	lock := filepath.Join(t.TempDir(), "lock")
+	return &group{
 		started: &started{
 			Repairer: Repairer{Duties: func() (Groups, error) { return Groups{"": list}, nil }},
 			in:       NewInbox(),
@@ -30,12 +63,6 @@ func TestAFailedRepairEndsTheRound(t *testing.T) {
 			}},
 		},
 		waits: map[string]patience{},
-	}
-	if again := g.round(t.Context(), list, Link|Route); files.Exists("/b") || again.events != Link|Route {
-		t.Errorf("b exists: %t, to look at again: %b", files.Exists("/b"), again.events)
-	}
-	if g.round(t.Context(), list, Link|Route); !files.Exists("/b") {
-		t.Error("a repair that waits keeps the others from theirs")
 	}
 }
 
