@@ -3,6 +3,7 @@
 package apiserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
@@ -46,7 +48,10 @@ func Read(ctx context.Context, s *session.Session, except string) ([]byte, error
 		return nil, err
 	}
 	defer file.Close()
-	data, err := io.ReadAll(file)
+	data, err := io.ReadAll(io.LimitReader(file, largest+1))
+	if err == nil && len(data) > largest {
+		err = fmt.Errorf("%s of %s has more than %d bytes; remove it and run `kube-bootstrap master` there", AdminKubeconfig, master.Name, largest)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -57,14 +62,28 @@ func Read(ctx context.Context, s *session.Session, except string) ([]byte, error
 	return withServer(data, url)
 }
 
+// largest is larger than a kubeconfig with certificates, in bytes.
+const largest = 1 << 20
+
+// withServer returns a kubeconfig with the authority, the certificate and the key of
+// another one, and nothing else of it: root of the node could have added a program that
+// kubectl would run on this machine, or the path of a file of this machine.
 func withServer(kubeconfig []byte, url string) ([]byte, error) {
-	config, err := clientcmd.Load(kubeconfig)
+	given, err := clientcmd.Load(kubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", AdminKubeconfig, err)
 	}
-	for _, c := range config.Clusters {
-		c.Server, c.TLSServerName = url, certName
+	name := cmp.Or(given.Contexts[given.CurrentContext], &api.Context{})
+	cluster, user := given.Clusters[name.Cluster], given.AuthInfos[name.AuthInfo]
+	if cluster == nil || user == nil || len(cluster.CertificateAuthorityData) == 0 || len(user.ClientCertificateData) == 0 || len(user.ClientKeyData) == 0 {
+		return nil, fmt.Errorf("%s: context %q has no authority, certificate or key; remove it and run `kube-bootstrap master` on the host",
+			AdminKubeconfig, given.CurrentContext)
 	}
+	config := api.NewConfig()
+	config.Clusters[name.Cluster] = &api.Cluster{Server: url, TLSServerName: certName, CertificateAuthorityData: cluster.CertificateAuthorityData}
+	config.AuthInfos[name.AuthInfo] = &api.AuthInfo{ClientCertificateData: user.ClientCertificateData, ClientKeyData: user.ClientKeyData}
+	config.Contexts[given.CurrentContext] = &api.Context{Cluster: name.Cluster, AuthInfo: name.AuthInfo}
+	config.CurrentContext = given.CurrentContext
 	return clientcmd.Write(*config)
 }
 
