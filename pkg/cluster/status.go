@@ -64,11 +64,18 @@ func summaries(networks []docker.Network, machines []docker.FoundMachine) []Summ
 
 // HostNode is a node as the engine reports it.
 type HostNode struct {
-	Name  string        `json:"name"`
-	Role  topology.Role `json:"role"`
-	Addr  netip.Addr    `json:"address"`
-	State string        `json:"state"`
-	Image string        `json:"hostImage"` // of its container
+	Name  string     `json:"name"`
+	Role  string     `json:"role"` // as Kubernetes names it
+	Addr  netip.Addr `json:"address"`
+	State string     `json:"state"`
+	Image string     `json:"hostImage"` // of its container
+}
+
+func roleName(role topology.Role) string {
+	if role == topology.Master {
+		return config.RoleControlPlane
+	}
+	return string(role)
 }
 
 // NodeNames returns the nodes of a cluster without asking any of them.
@@ -76,7 +83,7 @@ func NodeNames(ctx context.Context, options session.Options) ([]HostNode, error)
 	scope := session.Scope{Needs: session.ACluster}
 	return session.Get(ctx, options, scope, func(_ *session.Session, state topology.State) (all []HostNode, err error) {
 		for _, n := range state.ByAddress() {
-			all = append(all, HostNode{n.Name, n.Role, n.Addr, n.State, n.Image})
+			all = append(all, HostNode{n.Name, roleName(n.Role), n.Addr, n.State, n.Image})
 		}
 		slices.SortStableFunc(all, func(a, b HostNode) int { return cmp.Compare(a.Role, b.Role) })
 		return all, nil

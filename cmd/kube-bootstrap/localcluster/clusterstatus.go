@@ -23,8 +23,6 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/snapshot"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 )
 
 // clusterStatus is what `cluster status -o json` prints.
@@ -178,7 +176,7 @@ var (
 	}}
 	nodeListing = listing[cluster.HostNode]{"Node", cluster.NodeNames, []output.Column[cluster.HostNode]{
 		{Head: "NODE", Cell: func(n cluster.HostNode) string { return n.Name }},
-		{Head: "ROLE", Cell: func(n cluster.HostNode) string { return roleName(n.Role) }},
+		{Head: "ROLE", Cell: func(n cluster.HostNode) string { return n.Role }},
 		{Head: "ADDRESS", Cell: func(n cluster.HostNode) string { return n.Addr.String() }},
 		{Head: "STATE", Cell: func(n cluster.HostNode) string { return n.State }},
 		{Head: "HOST IMAGE", Cell: func(n cluster.HostNode) string { return n.Image }, Wide: true},
@@ -192,14 +190,6 @@ var (
 		{Head: "NODES", Cell: func(s snapshot.Snapshot) string { return strings.Join(s.Hosts, ",") }, Wide: true},
 	}}
 )
-
-// roleName is the role of a node as Kubernetes calls it.
-func roleName(role topology.Role) string {
-	if role == topology.Master {
-		return config.RoleControlPlane
-	}
-	return string(role)
-}
 
 // run returns c as the command that prints the list. addFlags adds the flags that select the cluster.
 func (l listing[T]) run(con *console.Console, addFlags func(func(string) string, *cobra.Command) *cluster.Options,
