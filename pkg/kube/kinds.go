@@ -31,6 +31,9 @@ var unscoped = map[schema.GroupKind]bool{
 	{Group: "storage.k8s.io", Kind: "StorageClass"}:                   true,
 	{Group: "apiregistration.k8s.io", Kind: "APIService"}:             true,
 	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}: true,
+
+	{Group: "admissionregistration.k8s.io", Kind: "ValidatingAdmissionPolicy"}:        true,
+	{Group: "admissionregistration.k8s.io", Kind: "ValidatingAdmissionPolicyBinding"}: true,
 }
 
 // resource returns the resource of an object. For a kind that the server does not

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 )
@@ -13,6 +14,10 @@ import (
 func (l clusterUser) addons(t *testing.T) {
 	l.sh(t, "kubectl apply -f - <<'YAML'\n"+counted+"\nYAML\nkubectl rollout status statefulset/data --timeout 120s")
 	l.counts(t, "1")
+	out, err := l.try(t.Context(), "kubectl create --as system:serviceaccount:local-path-storage:local-path-provisioner -f - <<'YAML'\n"+stolenToken+"\nYAML")
+	if err == nil || !strings.Contains(out+err.Error(), "denied request") {
+		t.Errorf("the provisioner of volumes creates a pod that opens a host: %s, %v", out, err)
+	}
 	l.sh(t, "kubectl delete pod data-0")
 	l.counts(t, "2")
 	l.sh(t, "kube-bootstrap node stop worker-1 && kube-bootstrap node start worker-1")
@@ -33,6 +38,15 @@ func (l clusterUser) counts(t *testing.T, n string) {
 		return err
 	})
 }
+
+// stolenToken is a pod that somebody would create with the token of the provisioner.
+const stolenToken = `apiVersion: v1
+kind: Pod
+metadata: {name: stolen, namespace: local-path-storage}
+spec:
+  nodeName: e2e-n-master-1
+  containers: [{name: shell, image: my/app:dev, securityContext: {privileged: true}, volumeMounts: [{name: host, mountPath: /host}]}]
+  volumes: [{name: host, hostPath: {path: /}}]`
 
 const counted = `apiVersion: apps/v1
 kind: StatefulSet
