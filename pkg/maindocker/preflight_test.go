@@ -132,6 +132,15 @@ func TestHanging(t *testing.T) {
 	}
 }
 
+// TestAnAnswerAtTheLimitIsAnAnswer: there is no error then.
+func TestAnAnswerAtTheLimitIsAnAnswer(t *testing.T) {
+	asking, cancel := context.WithCancel(t.Context())
+	cancel()
+	if unanswered(t.Context(), asking, nil) || !unanswered(t.Context(), asking, asking.Err()) || unanswered(asking, asking, asking.Err()) {
+		t.Error("an answer at the limit is taken for none")
+	}
+}
+
 func TestTooOld(t *testing.T) {
 	for api, want := range map[string]bool{"1.41": true, "1.43": true, "1.44": false, "1.52": false, "": false} {
 		if got := tooOld(api); got != want {

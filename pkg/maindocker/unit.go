@@ -81,8 +81,14 @@ func (d Daemon) Hanging(ctx context.Context) error {
 	}
 	asking, cancel := step.Checking(ctx)
 	defer cancel()
-	if _, err := d.Engine().Networks(asking); asking.Err() != nil && ctx.Err() == nil {
+	if _, err := d.Engine().Networks(asking); unanswered(ctx, asking, err) {
 		return hangs(d.Units.Init(), err)
 	}
 	return nil // the steps of Docker report other errors
+}
+
+// unanswered reports whether a request failed because its own limit ended. An answer may
+// come at the same moment.
+func unanswered(ctx, asking context.Context, err error) bool {
+	return err != nil && asking.Err() != nil && ctx.Err() == nil
 }
