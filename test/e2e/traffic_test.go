@@ -24,7 +24,7 @@ func TestTraffic(t *testing.T) {
 	made := hosts(t, "docker-28.5", "10.139.1.0/24", "e2e-traffic", "e2e-target")
 	master, target := made[0], made[1]
 	for _, m := range made {
-		m.sh(t, `mkdir -p /etc/docker && echo '{"icc": false}' >/etc/docker/daemon.json && systemctl restart docker`)
+		isolate(t, m)
 		owned(t, m)
 	}
 	up(t, master, target, "")
@@ -32,14 +32,21 @@ func TestTraffic(t *testing.T) {
 	startTargets(t, master, target)
 	spread(t, master)
 	ways := waysTo(outside(t, target), master, target)
+	var columns []string
 	var table [][]string
 	for _, e := range events {
 		t.Run(e.name, func(t *testing.T) {
 			e.do(t, target)
-			table = append(table, arrive(t, target, ways))
+			columns, table = append(columns, e.name), append(table, arrive(t, target, ways))
 		})
 	}
-	t.Log("how long after each event a packet arrived\n" + tabulated(ways, table))
+	t.Log("how long after each event a packet arrived\n" + tabulated(ways, columns, table))
+}
+
+// isolate keeps the containers of docker0 apart from one another.
+func isolate(t *testing.T, m machine) {
+	t.Helper()
+	m.sh(t, `mkdir -p /etc/docker && echo '{"icc": false}' >/etc/docker/daemon.json && systemctl restart docker`)
 }
 
 var events = []struct {
@@ -73,7 +80,7 @@ const never = "no answer"
 func waysTo(client, master, target machine) []passage {
 	var ways []passage
 	fromClient := func(name, address, want string) {
-		ways = append(ways, passage{name, client, "timeout 5 probe get http://" + address + "/", want})
+		ways = append(ways, passage{name, client, "timeout 10 probe get http://" + address + "/", want})
 	}
 	for _, s := range exposed {
 		want := client.ip
@@ -89,8 +96,8 @@ func waysTo(client, master, target machine) []passage {
 	}
 	fromClient("hostPort", target.ip+":18081", client.ip)
 	fromClient("published port", target.ip+":"+published, client.ip)
-	pod := "timeout 10 kubectl exec probe-" + target.name + " -- /probe "
-	container := "timeout 5 docker exec probe /probe "
+	pod := "timeout 30 kubectl exec probe-" + target.name + " -- /probe "
+	container := "timeout 15 docker exec probe /probe "
 	const isolated = "http://$(docker inspect owner -f '{{.NetworkSettings.Networks.bridge.IPAddress}}'):8080/"
 	return append(ways,
 		passage{"pod to pod of its host", master, pod + "get http://$(kubectl get pod second -o 'jsonpath={.status.podIP}'):8080/", ""},
@@ -98,7 +105,7 @@ func waysTo(client, master, target machine) []passage {
 		passage{"pod to port of another network", master, pod + "get http://" + target.ip + ":18082/", ""},
 		passage{"container to port of another network", target, container + "get http://" + target.ip + ":18082/", ""},
 		passage{"container to isolated container", target, container + "get " + isolated, never},
-		passage{"host to isolated container", target, "timeout 5 probe get " + isolated, ""},
+		passage{"host to isolated container", target, "timeout 10 probe get " + isolated, ""},
 	)
 }
 
@@ -196,14 +203,21 @@ func arrive(t *testing.T, target machine, ways []passage) []string {
 
 const statusOK = "status is ok"
 
-// awaited is eventually for several at the same time.
+// awaited is eventually for several, of which a few run at the same time: all of them would take the
+// processors that the repair needs.
 func awaited(ctx context.Context, looks []func() error) ([]string, []error) {
 	began := time.Now()
 	took, errs := make([]string, len(looks)), make([]error, len(looks))
 	var all sync.WaitGroup
+	slots := make(chan struct{}, 4)
+	tried := func(look func() error) error {
+		slots <- struct{}{}
+		defer func() { <-slots }()
+		return look()
+	}
 	for i, look := range looks {
 		all.Go(func() {
-			for errs[i] = look(); errs[i] != nil && ctx.Err() == nil && time.Since(began) < patience*time.Minute; errs[i] = look() {
+			for errs[i] = tried(look); errs[i] != nil && ctx.Err() == nil && time.Since(began) < patience*2*time.Minute; errs[i] = tried(look) {
 				time.Sleep(2 * time.Second)
 			}
 			took[i] = time.Since(began).Round(time.Second).String()
@@ -226,12 +240,12 @@ func (p passage) passes(ctx context.Context) error {
 	return err
 }
 
-func tabulated(ways []passage, table [][]string) string {
+func tabulated(ways []passage, columns []string, table [][]string) string {
 	var text strings.Builder
 	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	fmt.Fprint(w, "way")
-	for _, e := range events {
-		fmt.Fprint(w, "\t", e.name)
+	for _, name := range columns {
+		fmt.Fprint(w, "\t", name)
 	}
 	for i, p := range append(ways, passage{name: statusOK}) {
 		fmt.Fprint(w, "\n", p.name)
