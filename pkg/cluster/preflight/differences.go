@@ -84,12 +84,19 @@ func changed(t topology.Topology, state topology.State) (errs []error) {
 			continue
 		}
 		if all := unlike(n.Spec, t.Variant(n), is); len(all) > 0 {
-			node := strings.TrimPrefix(n.Name, t.Cluster()+"-")
-			errs = append(errs, &step.Problem{Name: "cluster-differs", Text: "node " + node + " of cluster " + t.Cluster() + " exists with " + strings.Join(all, ", "),
-				Remedy: "omit that, or run `kube-bootstrap node remove " + node + " --cluster " + t.Cluster() + "` first, or add --recreate to create the whole cluster again"})
+			errs = append(errs, differs(t.Cluster(), n, all))
 		}
 	}
 	return errs
+}
+
+func differs(cluster string, n topology.Node, all []string) *step.Problem {
+	node := strings.TrimPrefix(n.Name, cluster+"-")
+	remedy := "omit that, or run `kube-bootstrap node remove " + node + " --cluster " + cluster + "` first, or add --recreate to create the whole cluster again"
+	if n.Role == topology.Bare {
+		remedy = "omit that, or run `kube-bootstrap cluster clean --name " + cluster + "` first, which removes all its hosts"
+	}
+	return &step.Problem{Name: "cluster-differs", Text: "node " + node + " of cluster " + cluster + " exists with " + strings.Join(all, ", "), Remedy: remedy}
 }
 
 // unlike compares the settings that are part of a host's container. The host

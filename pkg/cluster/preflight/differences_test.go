@@ -34,3 +34,15 @@ func TestHostsThatExistWithOtherSettings(t *testing.T) {
 		t.Errorf("a second control plane: %v", errs) // the first one was lost and is created again
 	}
 }
+
+// TestBareHostsWithOtherSettings: no command creates one of them again.
+func TestBareHostsWithOtherSettings(t *testing.T) {
+	bare := topology.Spec{Name: "lab-1", Role: topology.Bare}
+	hosts := topology.Request{HostImage: "sysv", Subnet: topology.DefaultSubnet, Hosts: []string{"lab-1"}}.Topology("lab", topology.State{})
+	errs := changed(hosts, topology.Observed("lab", []docker.FoundMachine{
+		{Name: "lab-1", Cluster: "lab", Image: testhost.Images + ":docker-28.5-0123456789ab", Labels: bare.Labels()},
+	}))
+	if text := fmt.Sprint(errs); !strings.Contains(text, "cluster clean --name lab") || strings.Contains(text, "--recreate") {
+		t.Errorf("got %s", text)
+	}
+}
