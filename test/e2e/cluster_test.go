@@ -16,16 +16,6 @@ func TestCluster(t *testing.T) {
 	t.Run("packets after reboots", func(t *testing.T) { packets(t, made[0], made...) })
 }
 
-// TestKills ends every run in the middle of every step.
-func TestKills(t *testing.T) {
-	made := hosts(t, "docker-28.5", "10.193.3.0/24", "e2e-e", "e2e-f")
-	kills(t, made[0], made[1], bundle)
-	spread(t, made[0])
-	otherRole(t, made[0], made[1], bundle)
-	down(t, made[1])
-	refusedJoins(t, made[0], made[1], bundle)
-}
-
 // TestBadInput runs commands with invalid input on a bare host.
 func TestBadInput(t *testing.T) {
 	badInput(t, hosts(t, "docker-28.5", "10.193.4.0/24", "e2e-g")[0], bundle)
