@@ -17,21 +17,13 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
-// TestNodes does what docs/clusters.md and docs/nodes.md say, and takes control
-// planes in and out, while a service is asked all the time. Nothing is left at
-// the end.
+// TestNodes does what docs/clusters.md and docs/nodes.md say, while a service is asked all the
+// time. Nothing is left at the end.
 func TestNodes(t *testing.T) {
 	l := clusterUser{cluster: "e2e-n", subnet: "10.212.0.0/16", dir: t.TempDir()}
 	clusters, nodes := readPage(t, "clusters.md"), readPage(t, "nodes.md")
-	must.NoError(t, os.WriteFile(filepath.Join(l.dir, "cluster.yaml"), []byte(clusters.yaml), 0o600))
-	const addon = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: from-addon}\n"
-	must.NoError(t, os.WriteFile(filepath.Join(l.dir, "app.yaml"), []byte(addon), 0o600))
 	before := l.world(t)
-	t.Cleanup(func() {
-		_, _ = l.try(context.Background(), "kube-bootstrap cluster clean --yes; docker rmi -f my/app:dev localhost:5001/my/app:dev") // they are gone unless the test failed
-	})
-	l.sh(t, "mkdir app && cp "+built.probe+" app/probe && printf 'FROM scratch\nCOPY probe /probe\n' >app/Dockerfile && tar -C app -c . | docker import - my/app:dev")
-	l.sh(t, "kube-bootstrap cluster up -f cluster.yaml --progress none")
+	l.begin(t, clusters)
 	use, end := clusters.split(t, "## Stop and remove")
 	for _, block := range use.commands() {
 		l.sh(t, block)
@@ -39,7 +31,7 @@ func TestNodes(t *testing.T) {
 	t.Run("what one node has for itself", l.spec)
 	t.Run("other labels and taints", l.remark)
 	l.sh(t, "kubectl get configmap from-addon")
-	l.sh(t, "kubectl apply -f - <<'YAML'\n"+web+"\nYAML\nkubectl rollout status deployment/web --timeout 120s")
+	l.deploy(t)
 	l.sh(t, `kubectl expose deployment web --name outside --type NodePort --port 8080 --overrides '{"spec":{"ports":[{"port":8080,"nodePort":30080}]}}'`)
 	l.sh(t, "curl -sf --retry 10 --retry-all-errors -m 5 http://127.0.0.1:18080/")
 	stop := l.poll(t)
@@ -55,7 +47,6 @@ func TestNodes(t *testing.T) {
 	t.Run("pods of an image that a node built", l.builtOnANode)
 	t.Run("a registry for the cluster", l.localRegistry)
 	t.Run("addons, off and on under load", l.addons)
-	t.Run("control planes", l.controlPlanes)
 	t.Run("a worker that died", l.deadWorker)
 	stop()
 	t.Run("load balancer", l.loadBalancer)
@@ -106,6 +97,25 @@ func (l clusterUser) remark(t *testing.T) {
 	}
 }
 
+// begin creates the cluster of docs/clusters.md, and an image on this machine.
+func (l clusterUser) begin(t *testing.T, clusters page) {
+	t.Helper()
+	must.NoError(t, os.WriteFile(filepath.Join(l.dir, "cluster.yaml"), []byte(clusters.yaml), 0o600))
+	const addon = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: from-addon}\n"
+	must.NoError(t, os.WriteFile(filepath.Join(l.dir, "app.yaml"), []byte(addon), 0o600))
+	t.Cleanup(func() {
+		_, _ = l.try(context.Background(), "kube-bootstrap cluster clean --yes; docker rmi -f my/app:dev localhost:5001/my/app:dev") // they are gone unless the test failed
+	})
+	l.sh(t, "mkdir app && cp "+built.probe+" app/probe && printf 'FROM scratch\nCOPY probe /probe\n' >app/Dockerfile && tar -C app -c . | docker import - my/app:dev")
+	l.sh(t, "kube-bootstrap cluster up -f cluster.yaml --progress none")
+}
+
+// deploy starts a service of two pods.
+func (l clusterUser) deploy(t *testing.T) {
+	t.Helper()
+	l.sh(t, "kubectl apply -f - <<'YAML'\n"+web+"\nYAML\nkubectl rollout status deployment/web --timeout 120s")
+}
+
 // poll asks the service ten times a second until it is stopped; no request may be lost. The loop
 // runs on a node, because a process in a container for each request would keep the machine busy.
 func (l clusterUser) poll(t *testing.T) (stop func()) {
@@ -148,28 +158,6 @@ func (l clusterUser) builtOnANode(t *testing.T) {
 	l.sh(t, run("own", "worker-1"))
 	l.sh(t, "kube-bootstrap cluster load-image my/own:dev --from worker-1; "+run("others", "db"))
 	l.sh(t, "kubectl delete pod own others --now")
-}
-
-// controlPlanes adds two control planes, kills each of the three in turn, and
-// removes the two. The user's kubeconfig is from the time with only one.
-func (l clusterUser) controlPlanes(t *testing.T) {
-	first := l.node(t, "master-1")
-	l.sh(t, "kube-bootstrap node add --role control-plane --name second")
-	l.sh(t, "kube-bootstrap node add --role control-plane --name third")
-	voters(t, first, 3)
-	second, third := l.node(t, "second"), l.node(t, "third")
-	power(t, "kill", first)
-	soon(t, time.Minute, "an answer by the kubeconfig from before", l, "kubectl get nodes --request-timeout 10s")
-	power(t, "start", first)
-	eventually(t, 2*time.Minute, "the API from "+first.name, func() error { return asksAPI(t, first) })
-	voters(t, first, 3)
-	power(t, "kill", third)
-	l.sh(t, "kube-bootstrap node remove third --yes --force")
-	l.gone(t, third)
-	voters(t, first, 2)
-	l.sh(t, "kube-bootstrap node remove second --yes")
-	l.gone(t, second)
-	voters(t, first, 1)
 }
 
 // deadWorker adds a worker of a name that there was before, which must be a new
