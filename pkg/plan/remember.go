@@ -98,7 +98,7 @@ func forget(h *local.Host, role string) error {
 		return h.Files.RemoveAll(host.StateDir)
 	}
 	if h.Saved.Lost == nil && role != local.Loaded {
-		settings, err := file.Marshal(local.WithoutPlace(h.Config)) // the host may become another one
+		settings, err := file.Marshal(local.Transferable(h.Config)) // the host may become another one
 		if err = errors.Join(err, h.Files.Put([]host.File{{Path: config.SavedPath, Data: settings}})); err != nil {
 			return err
 		}

@@ -43,9 +43,9 @@ func Portable(h *Host) config.Config {
 	return cfg
 }
 
-// WithoutPlace returns settings without those that belong to one host in one place, or to one
-// membership in a cluster.
-func WithoutPlace(cfg config.Config) config.Config {
+// Transferable returns the settings that remain valid if this host gets another name or address,
+// or joins another cluster. It resets the others to their defaults.
+func Transferable(cfg config.Config) config.Config {
 	cfg = cfg.Kept()
 	for _, value := range place(&cfg) {
 		*value = ""

@@ -21,7 +21,7 @@ func TestAHostWithImagesIsNotSavedAsItself(t *testing.T) {
 		t.Errorf("a host with images keeps the name %q and the address %q", saved.HostName, saved.IPAddress)
 	}
 	h.Config.Join, h.Config.KeepImages = true, true
-	if saved := WithoutPlace(h.Config); saved.HostName != "" || saved.IPAddress != "" || saved.KubernetesVersion != h.Config.KubernetesVersion {
+	if saved := Transferable(h.Config); saved.HostName != "" || saved.IPAddress != "" || saved.KubernetesVersion != h.Config.KubernetesVersion {
 		t.Errorf("after turndown: %q, %q, %q", saved.HostName, saved.IPAddress, saved.KubernetesVersion)
 	} else if saved.Join || saved.KeepImages {
 		t.Errorf("after turndown --keep-images of a joined control plane: %+v", saved)
