@@ -85,7 +85,6 @@ func downInUse(t *testing.T, m machine) {
 func harm(t *testing.T, master, worker machine) {
 	t.Run("security", func(t *testing.T) { security(t, master, worker) })
 	t.Run("settings", func(t *testing.T) { badSettings(t, master, worker) })
-	t.Run("components", func(t *testing.T) { changeComponents(t, master) })
 	t.Run("logins", func(t *testing.T) { logins(t, master) })
 	t.Run("repairs", func(t *testing.T) { repairs(t, master, worker) })
 }

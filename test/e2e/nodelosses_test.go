@@ -8,7 +8,7 @@ import (
 )
 
 // TestLostNodes takes control planes in and out and kills them, while a service is asked all the
-// time.
+// time. Then it kills the node that announces the address of a load balancer.
 func TestLostNodes(t *testing.T) {
 	l := clusterUser{cluster: "e2e-n", subnet: "10.212.0.0/16", dir: t.TempDir()}
 	l.begin(t, readPage(t, "clusters.md"))
@@ -17,6 +17,7 @@ func TestLostNodes(t *testing.T) {
 	stop := l.poll(t)
 	l.controlPlanes(t)
 	stop()
+	t.Run("load balancer", l.loadBalancer)
 }
 
 // controlPlanes adds two control planes, kills each of the three in turn, and

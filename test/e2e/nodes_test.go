@@ -49,7 +49,6 @@ func TestNodes(t *testing.T) {
 	t.Run("addons, off and on under load", l.addons)
 	t.Run("a worker that died", l.deadWorker)
 	stop()
-	t.Run("load balancer", l.loadBalancer)
 	t.Run("named errors", l.refusals)
 	t.Run("a node that cannot go keeps its pods", l.staysSchedulable)
 	t.Run("a node without a route", l.unreachable)
