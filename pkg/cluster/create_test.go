@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -8,8 +9,28 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
+
+// TestChecksBeforeTheHosts: all Checks of a stage run before its first Apply, so those of a host
+// that its stage boots find no host.
+func TestChecksBeforeTheHosts(t *testing.T) {
+	s, options, _ := noHosts(t)
+	options.Manifests = []Manifest{{Path: must.Write(t, filepath.Join(t.TempDir(), "app.yaml"), "{}"), On: "/app.yaml"}}
+	nodes := options.Topology(s.Name, topology.State{})
+	join := &joining{change: change{session: s, options: options, nodes: nodes, source: source{shared: true}}, master: nodes.Leader(topology.State{})}
+	c := creation{joining: join, setup: options.setup(s, nodes), isNew: true}
+	c.setup.Disk = testhost.PreparedDisk{Key: "a", Volume: "disk"}
+	c.copies = c.likeMaster()
+	for _, stage := range c.plan() {
+		for _, f := range new(step.Runner).Look(t.Context(), step.Plan{stage}) {
+			if f.Err != nil {
+				t.Error(f.Err)
+			}
+		}
+	}
+}
 
 // TestPlansOfACreation: a stage per line. The workers of a new cluster join in the stage of the
 // first control plane.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/containerd/errdefs"
 	"github.com/opencontainers/go-digest"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
@@ -25,7 +26,8 @@ func PutBinary(s *session.Session, node, binary string) step.Step {
 	return Put(s, "put kube-bootstrap on "+node, node, File{binary, BinaryPath, 0o755})
 }
 
-// Put returns the step that copies a file to a node, unless the node has the same content.
+// Put returns the step that copies a file to a node, unless the node has the same content. A
+// step before it in its stage may create the node: a missing node lacks the file.
 func Put(s *session.Session, name, node string, f File) step.Step {
 	differs := func(ctx context.Context) (bool, error) {
 		same, err := f.same(ctx, s.Node(node))
@@ -47,7 +49,7 @@ func (f File) same(ctx context.Context, node driver.Node) (bool, error) {
 		return false, err
 	}
 	have, err := node.Output(ctx, "sha256sum", f.To)
-	if _, missing := errors.AsType[*driver.ExitError](err); err != nil && !missing {
+	if _, missing := errors.AsType[*driver.ExitError](err); err != nil && !missing && !errdefs.IsNotFound(err) {
 		return false, err
 	}
 	return strings.HasPrefix(have, want), nil
