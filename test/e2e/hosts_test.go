@@ -84,6 +84,10 @@ func hosts(t *testing.T, hostImage, subnet string, names ...string) []machine {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
+	err := cluster.Clean(ctx, options) // what a killed run left
+	if found := step.Problems(err); len(found) != 1 || found[0].Name != "cluster-missing" {
+		must.NoError(t, err)
+	}
 	made, err := cluster.Hosts(ctx, options, nil)
 	must.NoError(t, err)
 	t.Cleanup(func() {

@@ -22,6 +22,7 @@ import (
 func TestNodes(t *testing.T) {
 	l := clusterUser{cluster: "e2e-n", subnet: "10.212.0.0/16", dir: t.TempDir()}
 	clusters, nodes := readPage(t, "clusters.md"), readPage(t, "nodes.md")
+	l.sh(t, "kube-bootstrap cluster clean --yes --keep-images || [ $? = 3 ]") // of what a killed run left
 	before := l.world(t)
 	l.begin(t, clusters)
 	use, end := clusters.split(t, "## Stop and remove")
