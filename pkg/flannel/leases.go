@@ -87,7 +87,7 @@ func leasesOf(ctx context.Context, client *clientv3.Client, publicIP string) ([]
 }
 
 // parseHostLease parses a lease. It accepts only the address of a machine and the MAC
-// address that CreateVTEP derives from it: flanneld and the filter of hosts act on both.
+// address that EnsureVTEP derives from it: flanneld and the filter of hosts act on both.
 func parseHostLease(key string, value []byte) (l hostLease, err error) {
 	name := strings.TrimPrefix(key, subnetsKey)
 	l.key = key

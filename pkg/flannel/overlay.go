@@ -61,7 +61,7 @@ func (d Daemon) looking(ctx context.Context, do func(*clientv3.Client, view) err
 
 func (d Daemon) repairOverlay(ctx context.Context) error {
 	return d.looking(ctx, func(client *clientv3.Client, v view) error {
-		if err := keepMAC(d.Backend, d.PublicIP); err != nil {
+		if err := EnsureVTEP(d.Backend, d.PublicIP); err != nil {
 			return err
 		}
 		look := func(ctx context.Context) (step.Diff, error) { return d.differences(ctx, client) }
@@ -75,8 +75,7 @@ func (d Daemon) repairOverlay(ctx context.Context) error {
 		if stuck, err := step.Persists(ctx, 0, look); err != nil || !stuck {
 			return err
 		}
-		step.Report(ctx, "restarting flanneld", 0, 0)
-		if err := d.service().Restart(ctx); err != nil {
+		if err := d.restart(ctx); err != nil {
 			return err
 		}
 		stuck, err := persists(ctx, step.Limit(ctx), look)
@@ -85,6 +84,18 @@ func (d Daemon) repairOverlay(ctx context.Context) error {
 		}
 		return step.Explained(err, func() string { return d.service().Tail(ctx, 15) })
 	})
+}
+
+// restart restarts flanneld, with the link that it is to adopt: flanneld 0.28.4 ends when its
+// link is deleted, and may meanwhile have created another one.
+//
+// https://github.com/flannel-io/flannel/issues/2433
+func (d Daemon) restart(ctx context.Context) error {
+	step.Report(ctx, "restarting flanneld", 0, 0)
+	if err := EnsureVTEP(d.Backend, d.PublicIP); err != nil {
+		return err
+	}
+	return d.service().Restart(ctx)
 }
 
 // persists is step.Persists, but a difference that becomes smaller does not persist: flanneld
@@ -147,23 +158,23 @@ func vtepMAC(publicIP string) string {
 	return fmt.Sprintf("0a:4b:%02x:%02x:%02x:%02x", ip[0], ip[1], ip[2], ip[3])
 }
 
-// CreateVTEP creates the link of the backend vxlan, the end of this host's tunnels, which
-// flanneld adopts. flanneld would give it a random MAC address (0.28.4), and needs etcd for
-// it. CreateVTEP must therefore run before the balancer, which forwards the requests to
-// etcd. It does nothing for other backends, or if publicIP is not an IPv4 address.
-func CreateVTEP(backend, publicIP string) error {
+// EnsureVTEP creates the link of the backend vxlan, the end of this host's tunnels, which
+// flanneld adopts, or gives it its MAC address back. flanneld would give it a random MAC
+// address (0.28.4), and needs etcd for it. EnsureVTEP must therefore run before the balancer,
+// which forwards the requests to etcd. It does nothing for other backends, or if publicIP is
+// not an IPv4 address.
+func EnsureVTEP(backend, publicIP string) error {
 	mac := vtepMAC(publicIP)
 	if backend != "vxlan" || mac == "" {
 		return nil
 	}
-	return links.AddVxlan(links.Vxlan{Name: Link(backend), ID: vtepVNI, Local: netip.MustParseAddr(publicIP), MAC: mac})
-}
-
-// keepMAC restores the MAC address of the link that CreateVTEP creates.
-func keepMAC(backend, publicIP string) error {
-	name, mac := Link(backend), vtepMAC(publicIP)
+	name := Link(backend)
+	err := links.AddVxlan(links.Vxlan{Name: name, ID: vtepVNI, Local: netip.MustParseAddr(publicIP), MAC: mac})
+	if err != nil {
+		return err
+	}
 	link, ok, err := links.Find(name)
-	if backend != "vxlan" || mac == "" || err != nil || !ok || link.MAC == mac {
+	if err != nil || !ok || link.MAC == mac {
 		return err
 	}
 	return links.SetMAC(name, mac)

@@ -50,7 +50,7 @@ func TestOverlayOfVxlan(t *testing.T) {
 		{"ip link del flannel.1", "create the link flannel.1"},
 	} {
 		for range 2 { // the second finds the link
-			if err := CreateVTEP("vxlan", "192.0.2.1"); err != nil {
+			if err := EnsureVTEP("vxlan", "192.0.2.1"); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -71,7 +71,7 @@ func TestOverlayOfVxlan(t *testing.T) {
 func TestRemoveStale(t *testing.T) {
 	hosttest.InNetns(t)
 	hosttest.Shell(t, "ip link add eth0 type veth peer name other\nip link set other up\nip addr add 192.0.2.1/24 dev eth0\nip link set eth0 up")
-	if err := CreateVTEP("vxlan", "192.0.2.1"); err != nil {
+	if err := EnsureVTEP("vxlan", "192.0.2.1"); err != nil {
 		t.Fatal(err)
 	}
 	hosttest.Shell(t, vxlanReady+"\nip route add 10.1.8.0/24 via 10.1.8.0 dev flannel.1 onlink\nip route add 10.99.0.0/24 dev flannel.1")
@@ -85,10 +85,10 @@ func TestRemoveStale(t *testing.T) {
 }
 
 // A link that somebody gave another MAC address gets its own back.
-func TestKeepMAC(t *testing.T) {
+func TestEnsureVTEPRestoresTheMACAddress(t *testing.T) {
 	hosttest.InNetns(t)
 	hosttest.Shell(t, "ip link add eth0 type veth peer name other\nip link set other up\nip addr add 192.0.2.1/24 dev eth0\nip link set eth0 up\nip link add flannel.1 type vxlan id 1 dev eth0 dstport 8472")
-	if err := keepMAC("vxlan", "192.0.2.1"); err != nil {
+	if err := EnsureVTEP("vxlan", "192.0.2.1"); err != nil {
 		t.Fatal(err)
 	}
 	hosttest.Shell(t, vxlanReady)

@@ -49,7 +49,7 @@ func (d Daemon) runOnce(ctx context.Context) error {
 // that is slow or cannot reach etcd.
 func (d Daemon) run(ctx context.Context) error {
 	// If this fails, flanneld creates the link, and Overlay corrects it.
-	if err := CreateVTEP(d.Backend, d.PublicIP); err != nil {
+	if err := EnsureVTEP(d.Backend, d.PublicIP); err != nil {
 		step.Report(ctx, err.Error(), 0, 0)
 	}
 	if err := d.claimed(ctx); err != nil {

@@ -92,7 +92,7 @@ func (r Resident) makeOverlay() error {
 	if err != nil || !h.OwnNetwork() {
 		return err
 	}
-	return flannel.CreateVTEP(h.Config.FlannelBackend, h.Config.IPAddress)
+	return flannel.EnsureVTEP(h.Config.FlannelBackend, h.Config.IPAddress)
 }
 
 // balance runs the balancer of this host until ctx ends. It reports changes of
