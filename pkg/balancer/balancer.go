@@ -3,7 +3,7 @@
 // components of the host therefore need not know the control planes.
 //
 //	kubelet, kube-proxy ──▶ 127.0.0.1:6440 ──▶ API server of this host, else of another
-//	flanneld            ──▶ 127.0.0.1:6441 ──▶ etcd, likewise
+//	flanneld            ──▶ 127.0.0.1:6441 ──▶ etcd, likewise; from a worker the gate of etcd
 //
 // It forwards TCP without reading it: TLS is end to end, and the certificates
 // of the API servers are valid for 127.0.0.1.
@@ -45,6 +45,7 @@ type Settings struct {
 	Port      int    `json:"port"`      // on 127.0.0.1, to an API server; Port+1 is for etcd
 	APIPort   int    `json:"apiPort"`   // of the API servers
 	ClusterCA string `json:"clusterCA"` // CA of the API servers
+	EtcdPort  int    `json:"etcdPort"`  // of what serves etcd to this host on control planes
 	EtcdCA    string `json:"etcdCA"`
 	Cert      string `json:"cert"` // client certificate for etcd that may read the list of control planes
 	Key       string `json:"key"`

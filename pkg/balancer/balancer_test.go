@@ -162,7 +162,7 @@ func TestProbeAsksTheServerItself(t *testing.T) {
 	t.Cleanup(server.Close)
 	roots := x509.NewCertPool()
 	roots.AddCert(server.Certificate())
-	probe := get(func() (*tls.Config, error) { return &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, nil }, "/readyz")
+	probe := Probe(func() (*tls.Config, error) { return &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, nil }, "/readyz")
 	at := server.Listener.Addr().String()
 	if probe(t.Context(), at) == nil {
 		t.Error("a server that says no is taken for ready")
@@ -184,7 +184,7 @@ func TestProbeKnowsAnAPIServerThatShutsDown(t *testing.T) {
 	healthz.InstallReadyzHandler(mux, healthz.PingHealthz, healthz.NewShutdownHealthz(ends))
 	server := httptest.NewTLSServer(mux)
 	t.Cleanup(server.Close)
-	probe := get(func() (*tls.Config, error) { return server.Client().Transport.(*http.Transport).TLSClientConfig, nil }, "/readyz")
+	probe := Probe(func() (*tls.Config, error) { return server.Client().Transport.(*http.Transport).TLSClientConfig, nil }, "/readyz")
 	at := server.Listener.Addr().String()
 	if err := probe(t.Context(), at); err != nil {
 		t.Error(err)

@@ -37,7 +37,7 @@ func (f Front) servers() *pool {
 	trust := func() (*tls.Config, error) {
 		return &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}, nil //nolint:gosec // see above
 	}
-	return newPool("", f.Port, get(trust, "/readyz"))
+	return newPool("", f.Port, Probe(trust, "/readyz"))
 }
 
 // follow updates the pool with the addresses of the name. Without an address, all control planes

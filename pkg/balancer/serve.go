@@ -19,7 +19,6 @@ import (
 )
 
 const (
-	etcdPort   = 2379
 	watchPause = time.Second // after a watch that broke
 
 	longestAnswer = 64 << 10 // bytes of a probe's answer that are read
@@ -40,7 +39,7 @@ func Serve(ctx context.Context, files host.Files, s Settings, watch Watch, answe
 	}
 	toAPI := func() (*tls.Config, error) { return host.ClientTLS(files, s.ClusterCA, "", "") }
 	toEtcd := func() (*tls.Config, error) { return host.ClientTLS(files, s.EtcdCA, s.Cert, s.Key) }
-	api, etcd := newPool(s.Own, s.APIPort, get(toAPI, "/readyz")), newPool(s.Own, etcdPort, get(toEtcd, "/health"))
+	api, etcd := newPool(s.Own, s.APIPort, Probe(toAPI, "/readyz")), newPool(s.Own, s.EtcdPort, Probe(toEtcd, "/health"))
 	d := &daemon{files: files, state: known, api: api, etcd: etcd}
 	api.changed, etcd.changed = d.save, d.save
 	api.answers = answers
@@ -52,9 +51,9 @@ func Serve(ctx context.Context, files host.Files, s Settings, watch Watch, answe
 	return both.Wait()
 }
 
-// get returns a probe of a readiness endpoint. etcd without a leader, and an API server without
+// Probe returns a probe of a readiness endpoint. etcd without a leader, and an API server without
 // etcd, are not ready. trust is called per connection, because authorities can be replaced.
-func get(trust func() (*tls.Config, error), path string) func(context.Context, string) error {
+func Probe(trust func() (*tls.Config, error), path string) func(context.Context, string) error {
 	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
 		config, err := trust()
 		if err != nil {

@@ -41,7 +41,8 @@ func Dirs() []string {
 // PeerName is the common name of every etcd member on the peer port. A client
 // of that port can propose a change as etcd's root user: the port authenticates
 // by TLS only, and a raft proposal contains the user that it acts for.
-// EtcdPeerCA therefore only signs certificates that stay on control planes.
+// EtcdPeerCA therefore only signs certificates that stay on control planes. etcd trusts
+// it on both ports, so that no certificate of a worker opens one of them.
 const PeerName = "etcd-peer"
 
 // KubeletClientUser is whom the API server is to a kubelet.
@@ -53,8 +54,8 @@ var authorities = []authority{
 	{ClusterCA, "kubernetes", "signs the certificates of the API server and of its clients"},
 	{frontProxyCA, "front-proxy-ca", "signs the client certificate that the API server shows to extension API servers"},
 	{kubeletCA, "kubelet-ca", "signs the serving certificates of kubelets, the controller manager and the scheduler"},
-	{EtcdCA, "etcd-ca", "signs etcd's serving certificates and those of its clients"},
-	{EtcdPeerCA, "etcd-peer-ca", "signs the certificates that members of etcd show to one another"},
+	{EtcdCA, "etcd-ca", "signs etcd's serving certificates, and those that workers show to the gate of etcd"},
+	{EtcdPeerCA, "etcd-peer-ca", "signs the certificates that control planes show to etcd"},
 }
 
 // signers are the authorities with which the controller manager signs.
@@ -99,8 +100,8 @@ func (p PKI) leaves() []leaf {
 		client(frontProxy, frontProxyCA, "front-proxy-client", "the API server shows it to extension API servers"),
 		client(EtcdServer, EtcdCA, p.HostName, "etcd serves with it", etcdHosts...),
 		client(EtcdPeer, EtcdPeerCA, PeerName, "etcd shows it to other members", etcdHosts...),
-		client(EtcdRoot, EtcdCA, "root", "the API server shows it to etcd"),
-		client(FlannelClient, EtcdCA, p.EtcdUser, "flanneld and the agent show it to etcd"),
+		client(EtcdRoot, EtcdPeerCA, "root", "the API server shows it to etcd"),
+		client(FlannelClient, EtcdPeerCA, p.EtcdUser, "flanneld and the agent show it to etcd"),
 		local(managerServer, "the controller manager serves with it", "kube-controller-manager"),
 		local(schedulerServer, "the scheduler serves with it", "kube-scheduler"),
 		conf(SuperAdminConf, "administrators, with rights that RBAC cannot take away", superAdmin, superGroup),

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io/fs"
 	"net"
+	"strconv"
 	"strings"
 	"time"
 
@@ -24,12 +26,33 @@ import (
 type Access struct {
 	Files         host.Files
 	CA, Cert, Key string
+	// Issue makes a certificate for a server that does not trust the authority of Cert. The
+	// control planes of a cluster change this authority one after the other. Nil: there is
+	// no other certificate.
+	Issue func(*tls.CertificateRequestInfo) (*tls.Certificate, error)
+}
+
+// tls returns the configuration with which a server accepts the client.
+func (a Access) tls() (*tls.Config, error) {
+	config, err := host.ClientTLS(a.Files, a.CA, a.Cert, a.Key)
+	if err != nil || a.Issue == nil {
+		return config, err
+	}
+	own := config.GetClientCertificate
+	config.GetClientCertificate = func(asked *tls.CertificateRequestInfo) (*tls.Certificate, error) {
+		pair, err := own(asked)
+		if err != nil || asked.SupportsCertificate(pair) == nil {
+			return pair, err
+		}
+		return a.Issue(asked)
+	}
+	return config, nil
 }
 
 // Client returns a client that uses any endpoint that answers. It connects on first use.
 // The caller must close it.
 func (a Access) Client(ctx context.Context, endpoints ...string) (*clientv3.Client, error) {
-	trust, err := host.ClientTLS(a.Files, a.CA, a.Cert, a.Key)
+	trust, err := a.tls()
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +99,13 @@ func (e Endpoint) Client(ctx context.Context) (*clientv3.Client, error) {
 // URL returns the URL for clients.
 func (e Endpoint) URL() string { return clientURL(e.IP) }
 
-func clientURL(ip string) string { return "https://" + net.JoinHostPort(ip, "2379") }
+// ClientPort is etcd's port for clients.
+const ClientPort = 2379
+
+// ClientAddress returns the address of the etcd of a host for clients.
+func ClientAddress(ip string) string { return net.JoinHostPort(ip, strconv.Itoa(ClientPort)) }
+
+func clientURL(ip string) string { return "https://" + ClientAddress(ip) }
 
 func peerURL(ip string) string { return "https://" + net.JoinHostPort(ip, "2380") }
 
@@ -138,7 +167,7 @@ func (e Endpoint) answers(ctx context.Context, client *clientv3.Client) error {
 
 // listens dials the port once: the client would retry a closed port until its deadline.
 func listens(ctx context.Context, ip string) error {
-	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort(ip, "2379"))
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", ClientAddress(ip))
 	if err != nil {
 		return err
 	}

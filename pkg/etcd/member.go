@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/url"
 	"slices"
 	"strings"
@@ -252,7 +251,7 @@ func Quorum(all []MemberStatus) error {
 		case s.Silent:
 			silent++
 		case !s.Up:
-			down = append(down, s.Name+" ("+net.JoinHostPort(s.IP, "2379")+")")
+			down = append(down, s.Name+" ("+ClientAddress(s.IP)+")")
 		}
 	}
 	need, up := voters/2+1, voters-len(down)-silent

@@ -1,7 +1,7 @@
 // Package etcd runs etcd in the bootstrap Docker, with TLS and users by certificate.
 //
-//	kube-apiserver ──CN root───────▶ :2379 ◀──CN flannel── flanneld (only /coreos.com/network/)
-//	other members  ──CN etcd-peer──▶ :2380 (an authority that only control planes know)
+//	kube-apiserver ──CN root───────▶ :2379 ◀──CN flannel── flanneld of this host, gate of workers (pkg/etcd/gate)
+//	other members  ──CN etcd-peer──▶ :2380
 //	health, metrics, this host only  127.0.0.1:2381
 //
 //	Access                  a client certificate
@@ -46,9 +46,9 @@ type Server struct {
 
 	ServingCert, ServingKey string // for clients
 
-	// Members authenticate to one another with PeerCert. The peer port accepts
-	// only the common name PeerName, signed by PeerCA. PeerCA must not sign
-	// other certificates, because a client of the peer port can act as root.
+	// Both ports accept only certificates that PeerCA has signed, and the peer port
+	// only the common name PeerName. PeerCA signs no certificate that leaves the
+	// control planes, because a client of the peer port can act as root.
 	PeerCA, PeerCert, PeerKey string
 	PeerName                  string
 }
@@ -133,7 +133,7 @@ func (s Server) undo(ctx context.Context) error {
 }
 
 func (s Server) container() (docker.Container, error) {
-	print, printErr := s.Files.Fingerprint(s.CA, s.ServingCert, s.PeerCA, s.PeerCert)
+	print, printErr := s.Files.Fingerprint(s.ServingCert, s.PeerCA, s.PeerCert)
 	cluster, err := joined(s.Files)
 	if err := cmp.Or(printErr, err); err != nil {
 		return docker.Container{}, err
@@ -169,7 +169,8 @@ func (s Server) command(cluster string) []string {
 		"--initial-cluster-state=" + state,
 		"--initial-cluster-token=kube-bootstrap",
 		"--client-cert-auth",
-		"--trusted-ca-file=" + s.CA,
+		"--trusted-ca-file=" + s.PeerCA,
+		"--enable-grpc-gateway=false", // it would be a client with the serving certificate
 		"--cert-file=" + s.ServingCert,
 		"--key-file=" + s.ServingKey,
 		"--peer-client-cert-auth",
@@ -206,7 +207,7 @@ func env(print string) []string {
 
 func (s Server) mounts() []docker.Mount {
 	mounts := []docker.Mount{{Source: s.Files.Path(DataDir), Target: inside}}
-	for _, path := range []string{s.CA, s.ServingCert, s.ServingKey, s.PeerCA, s.PeerCert, s.PeerKey} {
+	for _, path := range []string{s.ServingCert, s.ServingKey, s.PeerCA, s.PeerCert, s.PeerKey} {
 		mounts = append(mounts, docker.Mount{Source: s.Files.Path(path), Target: filepath.Clean(path), ReadOnly: true})
 	}
 	return mounts

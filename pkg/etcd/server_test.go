@@ -61,6 +61,15 @@ func TestPeerPortTrustsPeersOnly(t *testing.T) {
 	wantArgs(t, s, "--peer-trusted-ca-file="+s.PeerCA, "--peer-cert-file="+s.PeerCert, "--peer-key-file="+s.PeerKey, "--peer-cert-allowed-cn=etcd-peer")
 }
 
+// TestNoWorkerReachesEtcd: the authority of the workers' certificates opens no port.
+func TestNoWorkerReachesEtcd(t *testing.T) {
+	s := testServer(t)
+	wantArgs(t, s, "--trusted-ca-file="+s.PeerCA, "--enable-grpc-gateway=false")
+	if slices.Contains(s.command(""), "--trusted-ca-file="+s.CA) || s.CA == s.PeerCA {
+		t.Error("etcd trusts the authority of workers")
+	}
+}
+
 func TestInitialCluster(t *testing.T) {
 	s := testServer(t)
 	wantArgs(t, s, "--initial-cluster=one=https://10.0.0.1:2380", "--initial-cluster-state=new")

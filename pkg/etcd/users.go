@@ -159,6 +159,9 @@ func unless(err, done error) error {
 // networkPrefix is the prefix of all keys of flannel. Every host may read them.
 const networkPrefix = "/coreos.com/network/"
 
+// Readable lists the prefixes of the keys that every host may read.
+func Readable() []string { return []string{networkPrefix, listPrefix} }
+
 // HostUser returns the etcd role of a host, which is also its user on a control
 // plane. A host name contains no colon, so that no host has the user of another one.
 func HostUser(host string) string { return "flannel:" + host }
@@ -167,6 +170,17 @@ func HostUser(host string) string { return "flannel:" + host }
 // joins again gets another user, so that its old certificates are useless.
 func CertificateUser(host, certificate string) string { return HostUser(host) + ":" + certificate }
 
+// WorkerOf returns the host of a CertificateUser, or "" if user is none: only workers
+// have such users.
+func WorkerOf(user string) string {
+	name, found := strings.CutPrefix(user, HostUser(""))
+	host, certificate, ofCertificate := strings.Cut(name, ":")
+	if !found || !ofCertificate || host == "" || certificate == "" || strings.Contains(certificate, ":") {
+		return ""
+	}
+	return host
+}
+
 func belongsTo(user, host string) bool {
 	return user == HostUser(host) || strings.HasPrefix(user, CertificateUser(host, ""))
 }
@@ -174,10 +188,10 @@ func belongsTo(user, host string) bool {
 // hostUser returns a user that may only write key, the host's lease, or nothing if key
 // is empty: not the network, nor the lease of another host.
 func hostUser(host, name, key string) user {
-	u := user{name: name, role: HostUser(host), grants: []grant{
-		{networkPrefix, clientv3.GetPrefixRangeEnd(networkPrefix), authpb.READ},
-		{listPrefix, clientv3.GetPrefixRangeEnd(listPrefix), authpb.READ},
-	}}
+	u := user{name: name, role: HostUser(host)}
+	for _, prefix := range Readable() {
+		u.grants = append(u.grants, grant{prefix, clientv3.GetPrefixRangeEnd(prefix), authpb.READ})
+	}
 	if key != "" {
 		u.grants = append(u.grants, grant{key, "", authpb.READWRITE})
 	}

@@ -14,6 +14,18 @@ func TestWhoseUsersAreDeleted(t *testing.T) {
 	}
 }
 
+// TestWhoIsAWorker: no user of a control plane is one.
+func TestWhoIsAWorker(t *testing.T) {
+	for user, want := range map[string]string{
+		CertificateUser("web", "1a2b3c4d"): "web", HostUser("web"): "", "root": "", "etcd-peer": "", "flannel": "", "flannel::x": "", "flannel:web:": "",
+		"flannel:web:x:y": "", ":web:x": "",
+	} {
+		if got := WorkerOf(user); got != want {
+			t.Errorf("the host of %s is %q", user, got)
+		}
+	}
+}
+
 // TestAHostWritesOneKey: whatever else it is granted, it only reads.
 func TestAHostWritesOneKey(t *testing.T) {
 	for key, want := range map[string]int{"": 0, "/coreos.com/network/subnets/10.1.7.0-24": 1} {

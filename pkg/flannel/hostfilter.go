@@ -30,7 +30,9 @@ const (
 //	UDP 8472 (vxlan)  hosts and Trusted
 //	KubeletPort       hosts, Trusted, control planes, pods and containers
 //	PeerPort          control planes and Trusted
+//	ClientPort        not hosts that are no control planes, and no pods and containers
 //
+// A control plane that joins must reach ClientPort before it is one. It has no lease then.
 // It uses nftables, which filters packets in addition to the rules of
 // iptables-nft and iptables-legacy. Without nftables it does nothing.
 type HostFilter struct {
@@ -41,6 +43,7 @@ type HostFilter struct {
 	Trusted     []netip.Prefix // further networks; 0.0.0.0/0 removes the filter
 	KubeletPort int
 	PeerPort    int // etcd's port for members; 0 on a worker
+	ClientPort  int // etcd's port for clients; 0 on a worker
 	// ControlPlanes reads all addresses of control planes, also joining ones, from etcd.
 	ControlPlanes func(ctx context.Context, client *clientv3.Client) ([]string, error)
 }
@@ -189,7 +192,7 @@ func (g HostFilter) rules() []filterChain {
 	}
 	input.rules = append(input.rules, fmt.Sprintf("tcp dport %d goto kubelet", g.KubeletPort))
 	if g.PeerPort != 0 {
-		input.rules = append(input.rules, fmt.Sprintf("tcp dport %d goto etcd", g.PeerPort))
+		input.rules = append(input.rules, fmt.Sprintf("tcp dport %d goto etcd", g.PeerPort), fmt.Sprintf("tcp dport %d goto etcd-clients", g.ClientPort))
 	}
 	fromHosts, fromPeers := "ip saddr @"+hostSet+" accept", "ip saddr @"+peerSet+" accept"
 	return []filterChain{
@@ -197,6 +200,7 @@ func (g HostFilter) rules() []filterChain {
 		{name: "overlay", rules: []string{fromHosts, "goto trusted"}},
 		{name: "kubelet", rules: []string{fromHosts, fromPeers, "ip saddr " + g.Network.String() + " accept", "goto trusted"}},
 		{name: "etcd", rules: []string{fromPeers, "goto trusted"}},
+		{name: "etcd-clients", rules: []string{fromPeers, "ip saddr @" + hostSet + " drop", "ip saddr " + g.Network.String() + " drop"}},
 		input,
 	}
 }

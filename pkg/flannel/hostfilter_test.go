@@ -17,7 +17,7 @@ import (
 func testFilter() HostFilter {
 	return HostFilter{
 		Backend: "vxlan", PublicIP: "192.0.2.1", Network: netip.MustParsePrefix("10.1.0.0/16"),
-		Trusted: []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24"), netip.MustParsePrefix("198.51.0.0/16")}, KubeletPort: 10250, PeerPort: 2380,
+		Trusted: []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24"), netip.MustParsePrefix("198.51.0.0/16")}, KubeletPort: 10250, PeerPort: 2380, ClientPort: 2379,
 	}
 }
 
@@ -118,7 +118,7 @@ func TestHostFilterDropsPacketsOfOtherHosts(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer overlay.Close()
-	for _, port := range []string{"10250", "2380", "6443"} {
+	for _, port := range []string{"10250", "2379", "2380", "6443"} {
 		l, err := net.Listen("tcp4", "192.0.2.1:"+port)
 		if err != nil {
 			t.Fatal(err)
@@ -126,19 +126,19 @@ func TestHostFilterDropsPacketsOfOtherHosts(t *testing.T) {
 		defer l.Close()
 	}
 	for _, c := range []struct{ from, open string }{
-		{"192.0.2.99", "6443"},                   // a machine outside of the cluster
-		{"192.0.2.2", "8472 10250 6443"},         // a worker
-		{"192.0.2.3", "8472 10250 2380 6443"},    // a control plane
-		{"192.0.2.4", "10250 2380 6443"},         // a further address of a control plane, or a control plane without a lease
-		{"10.1.9.5", "10250 6443"},               // a pod
-		{"198.51.100.7", "8472 10250 2380 6443"}, // a trusted network
+		{"192.0.2.99", "2379 6443"},                   // a machine outside of the cluster, or one that joins
+		{"192.0.2.2", "8472 10250 6443"},              // a worker
+		{"192.0.2.3", "8472 10250 2379 2380 6443"},    // a control plane
+		{"192.0.2.4", "10250 2379 2380 6443"},         // a further address of a control plane, or a control plane without a lease
+		{"10.1.9.5", "10250 6443"},                    // a pod
+		{"198.51.100.7", "8472 10250 2379 2380 6443"}, // a trusted network
 	} {
 		hosttest.Shell(t, "ip -n "+neighbour+" route replace 192.0.2.1/32 dev eth0 src "+c.from)
 		var open []string
 		if arrives(t, neighbour, overlay) {
 			open = append(open, "8472")
 		}
-		for _, port := range []string{"10250", "2380", "6443"} {
+		for _, port := range []string{"10250", "2379", "2380", "6443"} {
 			patience := "0.3"
 			if strings.Contains(c.open, port) {
 				patience = "20"

@@ -110,7 +110,10 @@ func (n Network) json() string {
 const (
 	prefix     = "/coreos.com/network"
 	configKey  = prefix + "/config"
-	subnetsKey = prefix + "/subnets/"
+	subnetsKey = LeasesPrefix
+
+	// LeasesPrefix is the prefix of the leases of all hosts.
+	LeasesPrefix = prefix + "/subnets/"
 )
 
 // Store is the etcd that stores the network configuration.

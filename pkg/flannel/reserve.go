@@ -108,10 +108,13 @@ func Holders(ctx context.Context, client *clientv3.Client) (map[string]netip.Add
 	return hosts, err
 }
 
-// Release deletes the reservation and the lease of a host.
+// Release deletes the addresses, the reservation and the lease of a host.
 func Release(ctx context.Context, client *clientv3.Client, host string) error {
 	subnet, err := Reserved(ctx, client, host)
 	if err != nil || !subnet.IsValid() {
+		return errors.Join(err, forgetAddresses(ctx, client, host, netip.Addr{}))
+	}
+	if err := forgetAddresses(ctx, client, host, netip.Addr{}); err != nil {
 		return err
 	}
 	_, err = client.Txn(ctx).Then(clientv3.OpDelete(reservationOf(subnet)), clientv3.OpDelete(LeaseKey(subnet))).Commit()

@@ -21,7 +21,7 @@ func renewals(t *testing.T, first, third, worker machine) {
 		}
 	})
 	t.Run("by the agent of a control plane", func(t *testing.T) {
-		third.sh(t, stopAgent+request+" && "+signSoon+" && cp /tmp/soon.crt /etc/kubernetes/pki/etcd/flannel.crt")
+		third.sh(t, stopAgent+request+" && "+strings.ReplaceAll(signSoon, " ca.", " peer-ca.")+" && cp /tmp/soon.crt /etc/kubernetes/pki/etcd/flannel.crt")
 		renewedByAgent(t, third)
 	})
 	if out := lost(); out != "" {

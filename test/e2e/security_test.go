@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -25,10 +26,13 @@ func security(t *testing.T, master, worker machine) {
 	t.Run("etcd without a certificate", func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
-		if _, err := dialEtcd(t, master, nil).Get(ctx, "/"); err == nil {
-			t.Error("etcd answers a client without a certificate")
+		for _, port := range []string{etcdPort, gatePort} {
+			if _, err := dialEtcd(t, master, port, nil).Get(ctx, "/"); err == nil {
+				t.Errorf("etcd answers a client without a certificate at port %s", port)
+			}
 		}
 	})
+	t.Run("etcd as a worker", func(t *testing.T) { etcdAsWorker(t, master, worker) })
 	t.Run("etcd as flannel", func(t *testing.T) { etcdAsFlannel(t, master, worker) })
 	t.Run("etcd's peer port", func(t *testing.T) { peerPort(t, master, worker) })
 	t.Run("a kubelet's certificate", func(t *testing.T) { notTheAPIServer(t, master, worker) })
@@ -48,8 +52,11 @@ func security(t *testing.T, master, worker machine) {
 // etcdClient shows the certificate of that name on the master.
 func etcdClient(t *testing.T, master machine, name string) *clientv3.Client {
 	t.Helper()
-	return dialEtcd(t, master, []tls.Certificate{certificateOf(t, master, name)})
+	return dialEtcd(t, master, etcdPort, []tls.Certificate{certificateOf(t, master, name)})
 }
+
+// Ports of a control plane: etcd for control planes, and the gate for workers.
+const etcdPort, gatePort = "2379", "2382"
 
 func certificateOf(t *testing.T, m machine, name string) tls.Certificate {
 	t.Helper()
@@ -58,12 +65,12 @@ func certificateOf(t *testing.T, m machine, name string) tls.Certificate {
 	return pair
 }
 
-func dialEtcd(t *testing.T, master machine, certs []tls.Certificate) *clientv3.Client {
+func dialEtcd(t *testing.T, master machine, port string, certs []tls.Certificate) *clientv3.Client {
 	t.Helper()
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM([]byte(master.sh(t, "cat "+pkiDir+"/etcd/ca.crt")))
 	client, err := clientv3.New(clientv3.Config{
-		Endpoints: []string{"https://" + master.ip + ":2379"}, DialTimeout: 30 * time.Second,
+		Endpoints: []string{"https://" + net.JoinHostPort(master.ip, port)}, DialTimeout: 30 * time.Second,
 		TLS:     &tls.Config{RootCAs: roots, Certificates: certs, MinVersion: tls.VersionTLS12},
 		Context: t.Context(),
 	})
@@ -72,22 +79,22 @@ func dialEtcd(t *testing.T, master machine, certs []tls.Certificate) *clientv3.C
 	return client
 }
 
-// etcdAsFlannel shows etcd the certificate of a worker: it reads the network, and
-// writes the lease of its own host.
+// etcdAsFlannel shows the gate of etcd the certificate of a worker: it reads the network,
+// and writes the lease of its own host.
 func etcdAsFlannel(t *testing.T, master, worker machine) {
 	t.Helper()
-	flannel := dialEtcd(t, master, []tls.Certificate{certificateOf(t, worker, "etcd/flannel")})
+	flannel := dialEtcd(t, master, gatePort, []tls.Certificate{certificateOf(t, worker, "etcd/flannel")})
 	found, err := flannel.Get(t.Context(), "/coreos.com/network/", clientv3.WithPrefix())
 	if err != nil || found.Count < 5 {
 		t.Fatalf("flannel sees of its network %v, %v", found, err)
 	}
 	written := 0
 	for _, kv := range found.Kvs {
-		_, err := flannel.Put(t.Context(), string(kv.Key), "", clientv3.WithIgnoreValue(), clientv3.WithIgnoreLease())
+		_, err := flannel.Put(t.Context(), string(kv.Key), string(kv.Value), clientv3.WithLease(clientv3.LeaseID(kv.Lease)))
 		own := strings.Contains(string(kv.Key), "/subnets/") && strings.Contains(string(kv.Value), `"`+worker.ip+`"`)
 		if own && err == nil {
 			written++
-		} else if own || err == nil || !strings.Contains(err.Error(), "permission denied") {
+		} else if own || err == nil || !isDenied(err) {
 			t.Errorf("%s writes %s: %v", worker.name, kv.Key, err)
 		}
 	}
@@ -113,10 +120,15 @@ func etcdAsFlannel(t *testing.T, master, worker machine) {
 		"lets itself do more": func() error { _, err := flannel.UserGrantRole(t.Context(), "flannel:"+worker.name, "root"); return err },
 		"compacts":            func() error { _, err := flannel.Compact(t.Context(), 1); return err },
 	} {
-		if err := do(); err == nil || !strings.Contains(err.Error(), "permission denied") {
+		if err := do(); !isDenied(err) {
 			t.Errorf("flannel's certificate of %s %s: %v", worker.name, what, err)
 		}
 	}
+}
+
+// isDenied reports whether etcd or its gate refuses a request.
+func isDenied(err error) bool {
+	return err != nil && (strings.Contains(err.Error(), "permission denied") || strings.Contains(err.Error(), "PermissionDenied"))
 }
 
 // peerPort tries every certificate of a worker on etcd's peer port, where a

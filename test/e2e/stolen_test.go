@@ -43,7 +43,7 @@ func stolenDisk(t *testing.T, master, worker machine) (opens func() []string) {
 			}
 			if strings.Contains(path, "/etcd/") {
 				for _, key := range []string{"/coreos.com/network/config", "/kube-bootstrap/control-planes/" + master.name} {
-					if _, err := dialEtcd(t, master, []tls.Certificate{pair}).Get(t.Context(), key); err == nil || !strings.Contains(err.Error(), "permission denied") {
+					if _, err := dialEtcd(t, master, gatePort, []tls.Certificate{pair}).Get(t.Context(), key); err == nil || !strings.Contains(err.Error(), "permission denied") {
 						all = append(all, path+" opens "+key+" of etcd")
 					}
 				}

@@ -9,6 +9,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/balancer"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd/gate"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/node"
@@ -17,7 +18,12 @@ import (
 
 // Balancer returns the balancer of this host.
 func Balancer(h *local.Host, role string) balancer.Balancer {
-	return balancer.Balancer{Settings: local.Balancing(h), Files: h.Files, Seeds: seeds(h, role)}
+	settings := local.Balancing(h)
+	settings.EtcdPort = etcd.ClientPort
+	if role == local.Worker {
+		settings.EtcdPort = gate.Port
+	}
+	return balancer.Balancer{Settings: settings, Files: h.Files, Seeds: seeds(h, role)}
 }
 
 // seeds returns the control planes that this host knows without a list. The host that a

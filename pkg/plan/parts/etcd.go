@@ -2,19 +2,40 @@ package parts
 
 import (
 	"context"
+	"crypto/tls"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // Etcd returns the etcd of this host, as its clients reach it.
 func Etcd(h *local.Host) etcd.Endpoint {
-	root := etcd.Access{Files: h.Files, CA: controlplane.EtcdCA + ".crt", Cert: controlplane.EtcdRoot + ".crt", Key: controlplane.EtcdRoot + ".key"}
+	root := etcd.Access{
+		Files: h.Files, CA: controlplane.EtcdCA + ".crt", Cert: controlplane.EtcdRoot + ".crt", Key: controlplane.EtcdRoot + ".key",
+		Issue: func(asked *tls.CertificateRequestInfo) (*tls.Certificate, error) { return issueRoot(h.Files, asked) },
+	}
 	return etcd.Endpoint{Access: root, IP: h.Config.IPAddress}
+}
+
+// issueRoot makes root's certificate for an etcd that trusts another authority than that of
+// the file: the etcd of an earlier program trusts EtcdCA until `master` runs on its host.
+func issueRoot(files host.Files, asked *tls.CertificateRequestInfo) (*tls.Certificate, error) {
+	var refused error
+	for _, authority := range []string{controlplane.EtcdPeerCA, controlplane.EtcdCA} {
+		pair, err := issueClient(files, authority, "root")
+		if err != nil {
+			return nil, err
+		}
+		if refused = asked.SupportsCertificate(pair); refused == nil {
+			return pair, nil
+		}
+	}
+	return nil, refused
 }
 
 // EtcdMember returns this host as a member of etcd.

@@ -51,7 +51,7 @@ func HostFilter(h *local.Host, role string) flannel.HostFilter {
 		KubeletPort: 10250, ControlPlanes: controlPlaneAddresses,
 	}
 	if role == local.Master {
-		f.PeerPort = 2380
+		f.PeerPort, f.ClientPort = 2380, etcd.ClientPort
 	}
 	for _, network := range h.Config.TrustedNetworks {
 		f.Trusted = append(f.Trusted, local.Prefix(network))

@@ -13,6 +13,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/addresses"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd/gate"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/links"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
@@ -104,7 +106,7 @@ func portProblem(_ context.Context, h request) error {
 	}
 	ports := []int{10250, h.Config.BalancerPort, h.Config.BalancerPort + 1}
 	if h.role == local.Master {
-		ports = append(ports, h.Config.APIServerPort, local.BundlePort(h.Host), 2379, 2380, 10257, 10259)
+		ports = append(ports, h.Config.APIServerPort, local.BundlePort(h.Host), etcd.ClientPort, 2380, gate.Port, 10257, 10259)
 	}
 	var problems []error
 	for _, port := range ports {

@@ -87,6 +87,11 @@ func (r Resident) watchNodes(ctx context.Context, h *local.Host) error {
 	return nil
 }
 
+// serveEtcd runs the gate of this control plane. Other authorities close all connections.
+func serveEtcd(ctx context.Context, h *local.Host) error {
+	return agent.WhileUnchanged(ctx, h.Files, parts.Gate(h).Serve, join.EtcdCAFile)
+}
+
 func (r Resident) watchFiles(ctx context.Context, h *local.Host) error {
 	dirs := []string{image.CNIDir}
 	if h.OwnNetwork() {

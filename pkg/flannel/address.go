@@ -1,0 +1,87 @@
+package flannel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// addressKey is the prefix of one key per address of a host: the address, with the
+// host's name as its value. An address belongs to the first host that leases a subnet
+// with it, until this host leaves: otherwise a host could take the packets of another.
+const addressKey = prefix + "/addresses/"
+
+// Accept returns an error unless a host may write this lease, and notes its address.
+// A control plane calls it for every lease that a worker writes. controlPlanes are the
+// addresses of all control planes.
+func Accept(ctx context.Context, client *clientv3.Client, host, key string, value []byte, controlPlanes []string) error {
+	wanted, err := parseHostLease(key, value)
+	if err != nil {
+		return err
+	}
+	if len(value) > longestValue {
+		return fmt.Errorf("the lease has %d bytes, and more than %d are refused", len(value), longestValue)
+	}
+	subnet, err := Reserved(ctx, client, host)
+	if err != nil {
+		return err
+	}
+	if wanted.subnet != subnet {
+		return fmt.Errorf("the subnet %s is not reserved for %s", wanted.subnet, host)
+	}
+	return claimAddress(ctx, client, host, wanted, controlPlanes)
+}
+
+// longestValue is larger than any lease of flanneld, in bytes.
+const longestValue = 1 << 10
+
+// claimAddress notes the address of a lease, unless it belongs to another host.
+func claimAddress(ctx context.Context, client *clientv3.Client, host string, wanted hostLease, controlPlanes []string) error {
+	foreign := fmt.Errorf("PublicIP: %s is the address of another host", wanted.host)
+	if slices.Contains(controlPlanes, wanted.host.String()) {
+		return foreign
+	}
+	all, err := leases(ctx, client) // hosts that joined before addresses were noted
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(all, func(l hostLease) bool { return l.host == wanted.host && l.subnet != wanted.subnet }) {
+		return foreign
+	}
+	key := addressKey + wanted.host.String()
+	missing := clientv3.Compare(clientv3.Version(key), "=", 0)
+	noted, err := client.Txn(ctx).If(missing).Then(clientv3.OpPut(key, host)).Else(clientv3.OpGet(key)).Commit()
+	if err != nil {
+		return fmt.Errorf("note the address of %s: %w", host, err)
+	}
+	if noted.Succeeded {
+		return forgetAddresses(ctx, client, host, wanted.host)
+	}
+	if kvs := noted.Responses[0].GetResponseRange().Kvs; len(kvs) != 1 || string(kvs[0].Value) != host {
+		return foreign
+	}
+	return nil
+}
+
+// forgetAddresses releases the addresses of a host, except one.
+func forgetAddresses(ctx context.Context, client *clientv3.Client, host string, except netip.Addr) error {
+	noted, err := client.Get(ctx, addressKey, clientv3.WithPrefix())
+	if err != nil {
+		return step.Wrap(err, "read %s", addressKey)
+	}
+	for _, kv := range noted.Kvs {
+		if string(kv.Value) != host || string(kv.Key) == addressKey+except.String() {
+			continue
+		}
+		if _, deleteErr := client.Delete(ctx, string(kv.Key)); deleteErr != nil {
+			err = errors.Join(err, step.Wrap(deleteErr, "release the address of %s", host))
+		}
+	}
+	return err
+}
