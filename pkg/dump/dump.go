@@ -1,5 +1,5 @@
 // Package dump writes the logs and the state of a host into a directory, for a bug
-// report, without secrets. The host is this machine or a node of a cluster.
+// report. It removes what is known to be secret. The host is this machine or a node of a cluster.
 //
 //	sources ──▶ Exec on the host, several at a time ──▶ Redact ──▶ a file each
 //	               └── what fails ──▶ errors.txt

@@ -222,8 +222,8 @@ func clusterDump(con *console.Console) *cobra.Command {
 		Short: "Write the logs and states for a bug report into a directory",
 		Long: `Write the logs and states for a bug report into a new directory, one below it for each node:
 status, logs, network, and the cluster's objects, as "kube-bootstrap dump" does on a
-host, and the output of your own containers and pods. It contains no Secrets, and
-everything that looks like a key, a token or a password is replaced.`,
+host, and the output of your own containers and pods. What is known to be a key, a
+token or a password is removed; read all files before you publish them.`,
 		Example: "  kube-bootstrap cluster dump ./report",
 	}
 	o := addNameFlags(con.Env, c)

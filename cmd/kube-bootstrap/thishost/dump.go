@@ -23,9 +23,9 @@ func dumpCommand(con *console.Console) *cobra.Command {
 		Long: `Write the logs and the state of this host for a bug report into a new directory:
 status, settings, versions, logs of kube-bootstrap, its components and both Docker
 daemons, network, and on a control plane the cluster's objects. It contains no
-Secrets, no keys and no output of your own containers and pods, and everything
-that looks like a key, a token or a password is replaced. Read it before you
-publish it.
+Secrets, no keys and no output of your own containers and pods. Of your own objects
+it has names, labels, images, ports and states only. What is known to be a key, a
+token or a password is removed from all texts; read them before you publish them.
 
 Sources that fail, or do not end within a minute, are listed in errors.txt. The
 path of the directory is printed. For a cluster of containers, use "kube-bootstrap
