@@ -60,6 +60,7 @@ func TestControlPlanes(t *testing.T) {
 		}
 		ready(t, c.second, 3)
 	})
+	t.Run("a compromised worker", func(t *testing.T) { compromised(t, c.first, c.worker) })
 }
 
 // joinControlPlanes has two hosts join side by side; one of them is killed in

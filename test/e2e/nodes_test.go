@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -176,12 +175,7 @@ func (l clusterUser) deadWorker(t *testing.T) {
 	power(t, "kill", dead)
 	l.sh(t, "kube-bootstrap node remove web --yes --force")
 	l.gone(t, dead)
-	eventually(t, 20*time.Second, "nothing opens", func() error {
-		if all := opens(); len(all) > 0 {
-			return errors.New(strings.Join(all, ", "))
-		}
-		return nil
-	})
+	closed(t, opens)
 }
 
 // gone expects nothing to speak of a node any more: no object, no place in

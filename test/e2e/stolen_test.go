@@ -5,11 +5,37 @@ package e2e
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 )
+
+// compromised removes a worker that somebody else controls and that still answers.
+func compromised(t *testing.T, master, worker machine) {
+	t.Helper()
+	opens := stolenDisk(t, master, worker)
+	if all := opens(); len(all) < 4 {
+		t.Errorf("the keys of a worker open only %q", all)
+	}
+	if out, err := master.try(t.Context(), "kube-bootstrap forget "+worker.name+" 2>&1"); err == nil || !strings.Contains(out, "[node-alive]") {
+		t.Errorf("forget takes a host that answers for a dead one: %v\n%s", err, out)
+	}
+	master.sh(t, "kube-bootstrap forget --compromised "+worker.name)
+	closed(t, opens)
+}
+
+// closed expects that the keys of a worker open nothing soon.
+func closed(t *testing.T, opens func() []string) {
+	t.Helper()
+	eventually(t, 20*time.Second, "nothing opens", func() error {
+		if all := opens(); len(all) > 0 {
+			return errors.New(strings.Join(all, ", "))
+		}
+		return nil
+	})
+}
 
 // stolenDisk reads every key from the disk of a worker that runs. What it returns
 // tells what these keys open.
@@ -42,10 +68,14 @@ func stolenDisk(t *testing.T, master, worker machine) (opens func() []string) {
 				}
 			}
 			if strings.Contains(path, "/etcd/") {
+				client := dialEtcd(t, master, gatePort, []tls.Certificate{pair})
 				for _, key := range []string{"/coreos.com/network/config", "/kube-bootstrap/control-planes/" + master.name} {
-					if _, err := dialEtcd(t, master, gatePort, []tls.Certificate{pair}).Get(t.Context(), key); err == nil || !strings.Contains(err.Error(), "permission denied") {
+					if _, err := client.Get(t.Context(), key); !isDenied(err) {
 						all = append(all, path+" opens "+key+" of etcd")
 					}
+				}
+				if _, err := client.Grant(t.Context(), 60); !isDenied(err) {
+					all = append(all, path+" gets a lease of etcd")
 				}
 			}
 		}
