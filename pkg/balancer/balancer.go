@@ -45,7 +45,7 @@ type Settings struct {
 	Port      int    `json:"port"`      // on 127.0.0.1, to an API server; Port+1 is for etcd
 	APIPort   int    `json:"apiPort"`   // of the API servers
 	ClusterCA string `json:"clusterCA"` // CA of the API servers
-	EtcdPort  int    `json:"etcdPort"`  // of what serves etcd to this host on control planes
+	EtcdPort  int    `json:"etcdPort"`  // on control planes: of etcd, or for a worker of the gate of etcd
 	EtcdCA    string `json:"etcdCA"`
 	Cert      string `json:"cert"` // client certificate for etcd that may read the list of control planes
 	Key       string `json:"key"`

@@ -13,8 +13,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
-// TestChecksBeforeTheHosts: all Checks of a stage run before its first Apply, so those of a host
-// that its stage boots find no host.
+// TestChecksBeforeTheHosts: all Checks of a stage run before its first Apply. They must work
+// before that stage has created its hosts.
 func TestChecksBeforeTheHosts(t *testing.T) {
 	s, options, _ := noHosts(t)
 	options.Manifests = []Manifest{{Path: must.Write(t, filepath.Join(t.TempDir(), "app.yaml"), "{}"), On: "/app.yaml"}}

@@ -54,8 +54,8 @@ var authorities = []authority{
 	{ClusterCA, "kubernetes", "signs the certificates of the API server and of its clients"},
 	{frontProxyCA, "front-proxy-ca", "signs the client certificate that the API server shows to extension API servers"},
 	{kubeletCA, "kubelet-ca", "signs the serving certificates of kubelets, the controller manager and the scheduler"},
-	{EtcdCA, "etcd-ca", "signs etcd's serving certificates, and those that workers show to the gate of etcd"},
-	{EtcdPeerCA, "etcd-peer-ca", "signs the certificates that control planes show to etcd"},
+	{EtcdCA, "etcd-ca", "signs the server certificates of etcd, and the client certificates of workers"},
+	{EtcdPeerCA, "etcd-peer-ca", "signs the peer certificates of etcd, and the client certificates of control planes"},
 }
 
 // signers are the authorities with which the controller manager signs.

@@ -126,10 +126,10 @@ func TestHostFilterDropsPacketsOfOtherHosts(t *testing.T) {
 		defer l.Close()
 	}
 	for _, c := range []struct{ from, open string }{
-		{"192.0.2.99", "2379 6443"},                   // a machine outside of the cluster, or one that joins
+		{"192.0.2.99", "2379 6443"},                   // not a host of the cluster; it may be a control plane that joins
 		{"192.0.2.2", "8472 10250 6443"},              // a worker
 		{"192.0.2.3", "8472 10250 2379 2380 6443"},    // a control plane
-		{"192.0.2.4", "10250 2379 2380 6443"},         // a further address of a control plane, or a control plane without a lease
+		{"192.0.2.4", "10250 2379 2380 6443"},         // a second address of a control plane, or a control plane without a lease
 		{"10.1.9.5", "10250 6443"},                    // a pod
 		{"198.51.100.7", "8472 10250 2379 2380 6443"}, // a trusted network
 	} {

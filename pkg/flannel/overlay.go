@@ -86,8 +86,9 @@ func (d Daemon) repairOverlay(ctx context.Context) error {
 	})
 }
 
-// restart restarts flanneld, with the link that it is to adopt: flanneld 0.28.4 ends when its
-// link is deleted, and may meanwhile have created another one.
+// restart corrects the overlay link and restarts flanneld, which then uses this link. flanneld
+// 0.28.4 ends when its link is deleted, and its next start may have created a link with another
+// MAC address.
 //
 // https://github.com/flannel-io/flannel/issues/2433
 func (d Daemon) restart(ctx context.Context) error {

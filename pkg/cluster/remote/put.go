@@ -26,8 +26,8 @@ func PutBinary(s *session.Session, node, binary string) step.Step {
 	return Put(s, "put kube-bootstrap on "+node, node, File{binary, BinaryPath, 0o755})
 }
 
-// Put returns the step that copies a file to a node, unless the node has the same content. A
-// step before it in its stage may create the node: a missing node lacks the file.
+// Put returns the step that copies a file to a node, unless the node has the same content. Its
+// Check also works if the node does not exist, because a step of the same stage may create it.
 func Put(s *session.Session, name, node string, f File) step.Step {
 	differs := func(ctx context.Context) (bool, error) {
 		same, err := f.same(ctx, s.Node(node))
