@@ -26,6 +26,9 @@ const (
 	startedFile = host.StateDir + "/etcd-version"
 	// joinedFile contains the --initial-cluster of this member once it has been added.
 	joinedFile = host.StateDir + "/etcd-cluster"
+	// LeftFile exists from the moment this host has left the cluster until it joins again:
+	// the other members do not answer it any more.
+	LeftFile = host.StateDir + "/etcd-left"
 )
 
 var (

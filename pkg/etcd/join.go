@@ -161,6 +161,9 @@ func (m Member) noteCluster(ctx context.Context, client *clientv3.Client) error 
 // membership change that arrives while another one is in progress, which
 // could be the other learner's promotion.
 func (m Member) add(ctx context.Context, client *clientv3.Client) error {
+	if err := m.Files.Remove(LeftFile); err != nil {
+		return err
+	}
 	var cluster string
 	err := retry(ctx, func(ctx context.Context) error {
 		list, err := client.MemberList(ctx)

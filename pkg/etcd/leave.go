@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -14,37 +15,82 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Leave removes this host from the list of control planes and from etcd, if it is a
-// member, and then calls last with a client of the other members. It refuses if etcd
-// would lose its quorum.
-func (m Member) Leave(ctx context.Context, last func(context.Context, *clientv3.Client) error) error {
+// Leave removes this host from etcd, if it is a member, calls release with a client of the
+// other members, and removes this host from the list of control planes. It refuses if etcd
+// would lose its quorum. The list is last: the others then close etcd's port to this host.
+func (m Member) Leave(ctx context.Context, release func(context.Context, *clientv3.Client) error) error {
 	client, err := m.peers(ctx)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil // without certificates: an earlier turndown has got this far
+	if errors.Is(err, fs.ErrNotExist) || m.Files.Exists(LeftFile) {
+		return nil // an earlier turndown has got this far
 	}
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	if lost := m.lostQuorum(ctx); lost != nil {
+	all, _ := m.Status(ctx)
+	if lost := Quorum(all); lost != nil {
 		return cannotLeave(lost)
 	}
-	// etcd counts a member that came back as down for some seconds. The wait is
-	// no longer than a check, because the caller does not depend on it.
-	var failed error
-	if err := step.Until(step.WithLimit(ctx, step.CheckLimit(ctx)), func(ctx context.Context) error {
-		if failed = expel(ctx, client, m.Name, m.IP); failed == nil {
-			failed = last(ctx, client)
-		}
-		return failed
-	}, nil); err != nil && ctx.Err() == nil {
-		return cannotLeave(cmp.Or(m.lostQuorum(ctx), failed))
+	_ = m.handOver(ctx, all) // a leader can be removed too
+	err = patiently(ctx, func(ctx context.Context) error { return m.depart(ctx, client, release) })
+	switch {
+	case err == nil:
+		return m.Files.Write(LeftFile, nil, 0o600)
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
 	}
-	return context.Cause(ctx)
+	return cannotLeave(cmp.Or(m.lostQuorum(ctx), err))
 }
 
-// expel removes a host from etcd and from the list of control planes.
-func expel(ctx context.Context, client *clientv3.Client, name, ip string) error {
+func (m Member) depart(ctx context.Context, client *clientv3.Client, release func(context.Context, *clientv3.Client) error) error {
+	if err := removeAt(ctx, client, m.IP); err != nil {
+		return err
+	}
+	if err := release(ctx, client); err != nil {
+		return err
+	}
+	return unlist(ctx, client, m.Name)
+}
+
+// handOver makes another voter the leader if the member of this host is the leader. When
+// etcd removes its leader, it answers no request for about seven seconds, and some of them
+// are lost (https://github.com/k3s-io/k3s/issues/12908).
+func (m Member) handOver(ctx context.Context, all []MemberStatus) error {
+	if !slices.ContainsFunc(all, func(s MemberStatus) bool { return s.Leader && s.IP == m.IP }) {
+		return nil
+	}
+	ctx, cancel := step.Checking(ctx)
+	defer cancel()
+	return m.Do(ctx, func(client *clientv3.Client) (err error) {
+		for _, s := range all {
+			if s.Leader || s.Learner || !s.Healthy {
+				continue
+			}
+			if _, err = client.MoveLeader(ctx, s.id); err == nil {
+				return nil
+			}
+		}
+		return err
+	})
+}
+
+// patiently retries a removal. etcd counts a member that came back as down for some
+// seconds, so its refusal is final after the time of a check. Otherwise the wait is
+// longer, because the members elect a leader.
+func patiently(ctx context.Context, remove func(context.Context) error) error {
+	patience := step.CheckLimit(ctx)
+	begun := time.Now()
+	return step.Until(step.WithLimit(ctx, 3*patience), func(ctx context.Context) error {
+		err := remove(ctx)
+		if isTooFew(err) && time.Since(begun) > patience {
+			return step.Final(err)
+		}
+		return err
+	}, nil)
+}
+
+// removeAt removes the members at an address from etcd.
+func removeAt(ctx context.Context, client *clientv3.Client, ip string) error {
 	list, err := client.MemberList(ctx)
 	if err != nil {
 		return err
@@ -57,8 +103,7 @@ func expel(ctx context.Context, client *clientv3.Client, name, ip string) error 
 			return err
 		}
 	}
-	_, err = client.Delete(ctx, Entry{Name: name}.key())
-	return err
+	return nil
 }
 
 func remove(ctx context.Context, client *clientv3.Client, id uint64) error {
@@ -116,7 +161,10 @@ func (m Member) Forget(ctx context.Context, name string) (ip string, err error) 
 		if ip, err = forgettable(m.Name, name, all, listed); err != nil || ip == "" {
 			return err
 		}
-		if err := expel(ctx, client, name, ip); err != nil {
+		if err := removeAt(ctx, client, ip); err != nil {
+			return cannotForget(name, err)
+		}
+		if err := unlist(ctx, client, name); err != nil {
 			return cannotForget(name, err)
 		}
 		return nil

@@ -87,6 +87,12 @@ func (m Member) List() step.Step {
 	})
 }
 
+// unlist removes a host from the list of control planes.
+func unlist(ctx context.Context, client *clientv3.Client, name string) error {
+	_, err := client.Delete(ctx, Entry{Name: name}.key())
+	return err
+}
+
 func (m Member) entry() Entry { return Entry{Name: m.Name, IP: m.IP, Addresses: m.Addresses} }
 
 // Listed returns the list of control planes, sorted by name.

@@ -161,6 +161,7 @@ func (m Member) Alone(ctx context.Context, name string, do func(context.Context)
 
 // MemberStatus is a member of etcd.
 type MemberStatus struct {
+	id      uint64
 	Name    string `json:"name"`
 	IP      string `json:"ip"`
 	Learner bool   `json:"learner"`
@@ -196,7 +197,7 @@ func (e Endpoint) Status(ctx context.Context) ([]MemberStatus, error) {
 	all := make([]MemberStatus, len(list.Members))
 	var wait sync.WaitGroup
 	for i, member := range list.Members {
-		all[i] = MemberStatus{Name: member.Name, Learner: member.IsLearner}
+		all[i] = MemberStatus{id: member.ID, Name: member.Name, Learner: member.IsLearner}
 		for _, peer := range member.PeerURLs {
 			if at, err := url.Parse(peer); err == nil {
 				all[i].IP = at.Hostname()

@@ -9,6 +9,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/file"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/process"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
@@ -106,7 +107,7 @@ func forget(h *local.Host, role string) error {
 	if err := h.Files.Write(local.KeptFile, []byte(role+"\n"), 0o600); err != nil {
 		return err
 	}
-	return h.Files.Drop(local.Binary, local.CompleteFile, local.OpenFile, registry.SavedPath, local.RoleFile)
+	return h.Files.Drop(local.Binary, local.CompleteFile, local.OpenFile, registry.SavedPath, local.RoleFile, etcd.LeftFile)
 }
 
 // madeDirs is the step that repairs the record of created directories, with

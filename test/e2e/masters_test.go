@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // controlPlanes is a cluster of three control planes and a worker on bare hosts.
@@ -52,7 +54,17 @@ func TestControlPlanes(t *testing.T) {
 	t.Run("one of three dies", func(t *testing.T) { survive(t, c.first, c.second, c.third, c.worker) })
 	ready(t, c.first, 4)
 	t.Run("turndown of one of three", func(t *testing.T) {
+		elect(t, c.third, c.first, c.second, c.third)
+		since := c.third.sh(t, "date +%s")
+		// The others do not answer a host that has left.
+		if out := killIn(t, c.third, "kube-bootstrap turndown --yes", "start the kubelet"); out != "137 start the kubelet" {
+			t.Errorf("killed after it has left: %s", out)
+		}
 		c.third.sh(t, "kube-bootstrap turndown --yes")
+		const transferred = "docker -H unix:///run/docker-bootstrap.sock logs etcd --since %s 2>&1 | grep -c 'received MsgTimeoutNow' || true"
+		if c.first.sh(t, fmt.Sprintf(transferred, since)) == "0" && c.second.sh(t, fmt.Sprintf(transferred, since)) == "0" {
+			t.Error("the leader of etcd left without a transfer to another member")
+		}
 		c.third.sameWorld(t, "master --join, then turndown,", before)
 		voters(t, c.first, 2)
 		if nodes := c.first.kubectl(t, "get nodes -o name"); strings.Contains(nodes, c.third.name) {
@@ -142,6 +154,24 @@ func voters(t *testing.T, m machine, n int) {
 		}
 		return nil
 	})
+}
+
+// elect makes the etcd member of one the leader.
+func elect(t *testing.T, one machine, all ...machine) {
+	t.Helper()
+	const admin = "apiserver-etcd-client"
+	asked, err := etcdClient(t, one, admin).Status(t.Context(), "https://"+one.ip+":"+etcdPort)
+	must.NoError(t, err)
+	if asked.Leader == asked.Header.MemberId {
+		return
+	}
+	var moved error
+	for _, m := range all {
+		if _, moved = etcdClient(t, m, admin).MoveLeader(t.Context(), asked.Header.MemberId); moved == nil {
+			return
+		}
+	}
+	t.Fatalf("no member makes %s the leader: %v", one.name, moved)
 }
 
 // survive kills one control plane without a word. The others, and the worker,
