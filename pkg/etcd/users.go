@@ -208,6 +208,32 @@ func Admit(ctx context.Context, client *clientv3.Client, host, user, key string)
 	return apply(hostUser(host, user, key).missing(ctx, client))
 }
 
+// keptUsers is how many users a worker has at most: those of its certificate, of the one
+// before, which it uses until it has received the new one, and of a request in between.
+const keptUsers = 3
+
+// DropFormer deletes the oldest users of a worker except for one. A worker may request any
+// number of certificates, and each has a user. The names of the users sort by age.
+func DropFormer(ctx context.Context, client *clientv3.Client, host, except string) error {
+	all, err := usersOf(ctx, client, host)
+	if err != nil {
+		return err
+	}
+	all = slices.DeleteFunc(all, func(user string) bool { return WorkerOf(user) == "" || user == except })
+	slices.Sort(all)
+	for _, user := range all[:max(0, len(all)-keptUsers+1)] {
+		if err := dropUser(ctx, client, user); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func dropUser(ctx context.Context, client *clientv3.Client, name string) error {
+	_, err := client.UserDelete(ctx, name)
+	return step.Wrap(unless(err, rpctypes.ErrUserNotFound), "delete etcd user %s", name)
+}
+
 // Admitted reports whether a host has a user.
 func Admitted(ctx context.Context, client *clientv3.Client, host string) (bool, error) {
 	all, err := usersOf(ctx, client, host)
@@ -229,8 +255,8 @@ func Revoke(ctx context.Context, client *clientv3.Client, host string) error {
 		return err
 	}
 	for _, user := range all {
-		if _, err := client.UserDelete(ctx, user); unless(err, rpctypes.ErrUserNotFound) != nil {
-			return fmt.Errorf("delete etcd user %s: %w", user, err)
+		if err := dropUser(ctx, client, user); err != nil {
+			return err
 		}
 	}
 	_, err = client.RoleDelete(ctx, HostUser(host))

@@ -58,7 +58,8 @@ func (i Issuer) answer(ctx context.Context, client kubernetes.Interface, csr *ce
 		}
 	}
 	// Every control plane comes to the same name, which X.509 limits to 64 characters.
-	user := i.CertificateUser(host, string(csr.UID)[:8])
+	// The names of a host's users sort by age.
+	user := i.CertificateUser(host, fmt.Sprintf("%08x", csr.CreationTimestamp.Unix()))
 	if err := i.Admit(ctx, host, user); err != nil {
 		return err
 	}

@@ -38,6 +38,14 @@ func admit(ctx context.Context, h *local.Host, client *clientv3.Client, host, us
 	return etcd.Admit(ctx, client, host, user, key)
 }
 
+// admitWorker is admit for a further certificate of a worker.
+func admitWorker(ctx context.Context, h *local.Host, client *clientv3.Client, host, user string) error {
+	if err := admit(ctx, h, client, host, user); err != nil {
+		return err
+	}
+	return etcd.DropFormer(ctx, client, host, user)
+}
+
 // expel removes a host's users and its subnet from etcd. The users go first,
 // so that the host cannot lease the subnet again.
 func expel(ctx context.Context, client *clientv3.Client, host string) error {
@@ -93,7 +101,7 @@ func Issue(ctx context.Context, h *local.Host) error {
 		ControlPlanes:   parts.ControlPlaneNames(h),
 		CertificateUser: etcd.CertificateUser,
 		Admit: func(ctx context.Context, host, user string) error {
-			return parts.Etcd(h).Do(ctx, func(client *clientv3.Client) error { return admit(ctx, h, client, host, user) })
+			return parts.Etcd(h).Do(ctx, func(client *clientv3.Client) error { return admitWorker(ctx, h, client, host, user) })
 		},
 		Sign: func(user string, public crypto.PublicKey) ([]byte, error) {
 			authority, err := controlplane.Signer(h.Files, controlplane.EtcdCA)

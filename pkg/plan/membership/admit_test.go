@@ -1,6 +1,9 @@
 package membership
 
 import (
+	"fmt"
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -30,5 +33,22 @@ func TestARebuiltControlPlaneIsAcceptedAgain(t *testing.T) {
 	must.NoError(t, err)
 	if diff, err := missingPlace(t.Context(), h, client); refused || len(diff) > 0 || err != nil {
 		t.Errorf("refused %t, %v, %v", refused, diff, err)
+	}
+}
+
+// TestTheUsersOfAWorkerDoNotGrow: it can request any number of certificates.
+func TestTheUsersOfAWorkerDoNotGrow(t *testing.T) {
+	e, client := newEtcd(t)
+	h := &local.Host{Config: config.Default()}
+	must.NoError(t, admit(t.Context(), h, client, "two", etcd.HostUser("two")))
+	must.NoError(t, admitWorker(t.Context(), h, client, "w2", etcd.CertificateUser("w2", "00000001")))
+	for i := range 50 {
+		must.NoError(t, admitWorker(t.Context(), h, client, "w1", etcd.CertificateUser("w1", fmt.Sprintf("%08x", i))))
+	}
+	// The clock of another control plane is late.
+	must.NoError(t, admitWorker(t.Context(), h, client, "w1", etcd.CertificateUser("w1", "00000020")))
+	want := []string{"flannel:two", "flannel:w1:00000020", "flannel:w1:00000030", "flannel:w1:00000031", "flannel:w2:00000001"}
+	if got := slices.Sorted(maps.Keys(e.users)); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
