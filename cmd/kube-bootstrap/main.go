@@ -42,7 +42,9 @@ func main() {
 	// current work can be finished or reverted. Child processes would inherit an ignored SIGPIPE.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	host.CompletePath()
-	os.Exit(run(ctx, console.Open(), os.Environ(), os.Args[1:]))
+	con, environ := console.Open(), os.Environ()
+	con.Env = takeSecrets(con.Env)
+	os.Exit(run(ctx, con, environ, os.Args[1:]))
 }
 
 // untilSignal returns a context that ends with a signal. A second SIGINT or SIGTERM ends the

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"os"
 	"slices"
 	"strings"
@@ -44,6 +45,22 @@ func withoutSecrets(args []string) (left, hidden []string) {
 		hidden = append(hidden, config.EnvName(strings.TrimPrefix(name, "--"))+"="+value)
 	}
 	return left, hidden
+}
+
+// takeSecrets removes the secrets from the environment of this process, so that no child
+// process inherits them. It returns a lookup that finds them. A variable without the prefix
+// of the program can belong to another program and stays.
+func takeSecrets(lookup func(string) string) func(string) string {
+	taken := map[string]string{}
+	for _, s := range config.Settings(config.Every) {
+		for _, name := range s.EnvNames() {
+			if s.Secret && strings.HasPrefix(name, config.EnvPrefix) {
+				taken[name] = lookup(name)
+				_ = os.Unsetenv(name) // fails only for a name that is none
+			}
+		}
+	}
+	return func(name string) string { return cmp.Or(taken[name], lookup(name)) }
 }
 
 func secretFlag(name string) bool {
