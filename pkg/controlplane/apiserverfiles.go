@@ -116,8 +116,8 @@ func provider(o config.OIDC) apiserverv1.JWTAuthenticator {
 		p.ClaimMappings.Groups = apiserverv1.PrefixedClaimOrExpression{Claim: o.GroupsClaim, Prefix: new(cmp.Or(o.GroupsPrefix, oidcPrefix))}
 	}
 	p.UserValidationRules = []apiserverv1.UserValidationRule{
-		{Expression: "!user.username.startsWith('system:')", Message: "the cluster has users with this prefix"},
-		{Expression: "user.groups.all(group, !group.startsWith('system:'))", Message: "the cluster has groups with this prefix"},
+		{Expression: "!user.username.startsWith('system:') && user.username != '" + KubeletClientUser + "'", Message: "a component of the cluster has this name"},
+		{Expression: "user.groups.all(group, !group.startsWith('system:') && !group.startsWith('kube-bootstrap:'))", Message: "the cluster has groups with this prefix"},
 	}
 	return p
 }

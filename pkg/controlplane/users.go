@@ -127,8 +127,8 @@ type User struct {
 // to its name and groups. It cannot be revoked, so it should expire soon.
 func (p PKI) UserKubeconfig(u User) ([]byte, error) {
 	for _, name := range append([]string{u.Name}, u.Groups...) {
-		if strings.HasPrefix(name, "system:") {
-			return nil, &step.Problem{Name: "user", Text: fmt.Sprintf("user or group %q: names that begin with system: belong to components of Kubernetes", name),
+		if strings.HasPrefix(name, "system:") || name == KubeletClientUser {
+			return nil, &step.Problem{Name: "user", Text: fmt.Sprintf("user or group %q: this name and names that begin with system: belong to components of Kubernetes", name),
 				Remedy: "choose another name, and grant it rights with a RoleBinding or a ClusterRoleBinding", Firm: true}
 		}
 	}

@@ -36,7 +36,7 @@ func TestUserKubeconfigIsRefused(t *testing.T) {
 	c := fresh(t)
 	issue(t, c)
 	for want, users := range map[string][]User{
-		"user": {{Name: "system:admin"}, {Name: "anna", Groups: []string{"dev", "system:masters"}}},
+		"user": {{Name: "system:admin"}, {Name: KubeletClientUser}, {Name: "anna", Groups: []string{"dev", "system:masters"}}},
 		"server": {{Name: "anna", Server: "https://k8s.example.com:6443"}, {Name: "anna", Server: "http://10.0.0.1:6443"},
 			{Name: "anna", Server: "10.0.0.1"}},
 	} {

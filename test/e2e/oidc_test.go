@@ -25,12 +25,12 @@ const oidcClient = "kubernetes"
 func logins(t *testing.T, master machine) {
 	p := newProvider(t, master)
 	master.sh(t, `kube-bootstrap master --oidc-issuer-url `+p.URL+` --oidc-client-id `+oidcClient+
-		` --oidc-username-claim email --oidc-groups-claim groups --oidc-ca-file /root/provider.crt`)
-	master.kubectl(t, "create clusterrolebinding anna --clusterrole view --user oidc:anna@example.com")
+		` --oidc-username-claim email --oidc-username-prefix - --oidc-groups-claim groups --oidc-ca-file /root/provider.crt`)
+	master.kubectl(t, "create clusterrolebinding anna --clusterrole view --user anna@example.com")
 	anna := p.token(t, map[string]any{"email": "anna@example.com", "groups": []string{"dev", "system:masters"}})
 	eventually(t, time.Minute, "a login", func() error {
 		says, err := asUser(t, master, anna, "auth whoami -o 'jsonpath={.status.userInfo.username} {.status.userInfo.groups}'")
-		if err == nil && says != `oidc:anna@example.com ["oidc:dev","oidc:system:masters","system:authenticated"]` {
+		if err == nil && says != `anna@example.com ["oidc:dev","oidc:system:masters","system:authenticated"]` {
 			err = errors.New(says)
 		}
 		return err
@@ -46,11 +46,13 @@ func logins(t *testing.T, master machine) {
 		"expired":          {"email": "anna@example.com", "exp": time.Now().Add(-time.Hour).Unix()},
 		"another provider": {"email": "anna@example.com", "iss": "https://other.example.com"},
 		"no user":          {},
+		"a component":      {"email": "system:kube-scheduler"},
+		"the API server":   {"email": "kube-apiserver-kubelet-client"}, // to the kubelets
 	} {
 		t.Run(why, func(t *testing.T) { refusedLogin(t, master, p.token(t, claims)) })
 	}
 	master.kubectl(t, "delete clusterrolebinding anna")
-	master.sh(t, "kube-bootstrap master --oidc-issuer-url= --oidc-client-id= --oidc-username-claim= --oidc-groups-claim= --oidc-ca= && kube-bootstrap status && rm /root/provider.crt")
+	master.sh(t, "kube-bootstrap master --oidc-issuer-url= --oidc-client-id= --oidc-username-claim= --oidc-username-prefix= --oidc-groups-claim= --oidc-ca= && kube-bootstrap status && rm /root/provider.crt")
 	refusedLogin(t, master, anna)
 }
 
