@@ -55,9 +55,10 @@ conformance: build ## run all conformance tests of Kubernetes on a cluster of tw
 	$(OUT)/kube-bootstrap cluster e2e-serial --name conformance --report-dir $(OUT)/conformance/serial
 	$(OUT)/kube-bootstrap cluster clean --yes --name conformance
 
-check: ## check the source: format, lint, architecture, docs
+check: ## check the source: format, lint, known vulnerabilities, architecture, docs
 	@test -z "$$(gofmt -l cmd pkg test)" || { gofmt -l cmd pkg test; echo "not formatted: run make fix"; exit 1; }
 	$(LINT) run
+	scripts/vulnerabilities.sh
 	go test -run 'TestDocsAreUpToDate|TestTheTree|TestThePicture|TestExitCodes|TestTheTable' ./cmd/kube-bootstrap ./test/architecture ./test/problems
 
 fix: docs ## fix automatically what check reports

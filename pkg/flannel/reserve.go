@@ -171,7 +171,7 @@ func (n Network) pick(reserved []*mvccpb.KeyValue, leased []hostLease) (netip.Pr
 
 func (n Network) subnet(number int) netip.Prefix {
 	ip := n.CIDR.Addr().As4()
-	at := binary.BigEndian.Uint32(ip[:]) + uint32(number)<<(32-subnetLen) //nolint:gosec // number is below the count of subnets
+	at := binary.BigEndian.Uint32(ip[:]) + uint32(number)<<(32-subnetLen)
 	binary.BigEndian.PutUint32(ip[:], at)
 	return netip.PrefixFrom(netip.AddrFrom4(ip), subnetLen)
 }

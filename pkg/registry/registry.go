@@ -182,7 +182,7 @@ func (r *Registry) Authorization() string {
 }
 
 func (r *Registry) tls() (*tls.Config, error) {
-	c := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: r.Insecure}
+	c := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: r.Insecure} //nolint:gosec // a setting, which is false by default
 	if len(r.CA) > 0 {
 		c.RootCAs = x509.NewCertPool()
 		if !c.RootCAs.AppendCertsFromPEM(r.CA) {

@@ -77,7 +77,7 @@ func (f front) publish(ctx context.Context, c docker.Container) error {
 	}
 	choice := fnv.New64a()
 	_, _ = choice.Write([]byte(f.Session.Name))
-	ports := rand.New(rand.NewPCG(choice.Sum64(), 0)) //nolint:gosec // no secret
+	ports := rand.New(rand.NewPCG(choice.Sum64(), 0))
 	for try := 1; ; try++ {
 		// Below the ephemeral ports of Linux and the NodePorts of Kubernetes.
 		c.On.Ports = map[uint16]uint16{uint16(f.APIPort): uint16(20000 + ports.IntN(10000))}

@@ -86,7 +86,7 @@ func TestAStoppedClusterWithoutItsSharedDirectory(t *testing.T) {
 func TestABuildRemovesWhatAKilledOneLeft(t *testing.T) {
 	const name = "docker-28.5"
 	bin, cached := t.TempDir(), t.TempDir()
-	must.NoError(t, os.WriteFile(filepath.Join(bin, "mmdebstrap"), []byte("#!/bin/sh\necho rootfs\n"), 0o755)) //nolint:gosec // a program
+	must.NoError(t, os.WriteFile(filepath.Join(bin, "mmdebstrap"), []byte("#!/bin/sh\necho rootfs\n"), 0o755))
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 	t.Setenv("KUBE_BOOTSTRAP_DEBIAN_MIRROR", "http://127.0.0.1:1")
 	s := &session.Session{Engine: docker.Open(filepath.Join(t.TempDir(), "none.sock")), Options: session.Options{Name: "k", CacheDir: cached}}
