@@ -13,7 +13,7 @@ var controls = []control{
 	{id: "1.1.19", title: "PKI directory: root", passes: `owned $K/pki`},
 	{id: "1.1.20", title: "PKI certificates: mode 644", passes: `[ -z "$(find $K/pki -name '*.crt' -perm /133)" ]`},
 	{id: "1.1.21", title: "PKI keys: mode 600", passes: `[ -z "$(find $K/pki -name '*.key' -perm /177)" ]`},
-	{id: "1.2.1", title: "no anonymous requests", host: "master", passes: `has kube-apiserver '^--anonymous-auth=false'`, why: "anonymous requests reach health checks only"},
+	{id: "1.2.1", title: "no anonymous requests except for health checks", host: "master", passes: `[ "$(for path in livez version api api/v1/nodes; do curl -sko /dev/null -w '%{http_code} ' https://127.0.0.1:6443/$path; done)" = "200 401 401 401 " ]`},
 	{id: "1.2.2", title: "no token file", host: "master", passes: `lacks kube-apiserver '^--token-auth-file'`},
 	{id: "1.2.3", title: "DenyServiceExternalIPs", host: "master", passes: `has kube-apiserver '^--enable-admission-plugins=.*DenyServiceExternalIPs'`},
 	{id: "1.2.4", title: "kubelet client certificate", host: "master", passes: `has kube-apiserver '^--kubelet-client-certificate='`},
