@@ -1,10 +1,14 @@
 # Prints everything on a host that kube-bootstrap might change, one fact a line, in words that do not depend on chance:
-# ids of containers, names of veths and counters are masked. The order of lines means nothing. `world.sh TIMES` also
-# tells on stderr where the time went.
+# ids of containers, names of veths and counters are masked, and what a reboot of a test host changes: the ports of
+# Docker's resolver and the number of its link. The order of lines means nothing. `world.sh TIMES` also tells on stderr
+# where the time went.
 set -u
 export LC_ALL=C
 began=$$
-mask() { sed -E 's/[0-9a-f]{64}/ID/g; s/veth[0-9a-f]+(@if[0-9]+)?/veth/g; s/br-[0-9a-f]{12}/br-ID/g; s/\b[0-9a-f]{12}\b/ID/g'; }
+mask() {
+  sed -E 's/[0-9a-f]{64}/ID/g; s/veth[0-9a-f]+(@if[0-9]+)?/veth/g; s/br-[0-9a-f]{12}/br-ID/g; s/\b[0-9a-f]{12}\b/ID/g
+    s/(eth[0-9]+@if)[0-9]+/\1N/; /127\.0\.0\.11/ s/(127\.0\.0\.11:|sport )[0-9]+/\1PORT/'
+}
 section() { sed "s/^/$1: /"; }
 
 # What this script itself runs, and what whoever started it runs, is left out by its parent. Kernel threads, and what
@@ -63,7 +67,7 @@ units() {
   [ -d /run/systemd/system ] || { ls /etc/init.d /etc/rc?.d /etc/runlevels/* 2>/dev/null; return; }
   systemctl list-unit-files --no-legend --no-pager | awk '{print "file", $1, $2}'
   systemctl list-units --type=service,socket,timer,path,slice --all --no-legend --no-pager --plain | awk '$3 != "inactive" {print $1, $3}' |
-    grep -vE 'user@|user-|session|systemd-(tmpfiles-clean|hostnamed|timedated|localed|userdbd|nsresourced)|getty|logrotate|man-db|apt-|dpkg|e2scrub|fstrim'
+    grep -vE 'user@|user-|session|systemd-(tmpfiles-clean|hostnamed|timedated|localed|userdbd|nsresourced|sysusers|journal-catalog-update|update-done)|ldconfig|getty|logrotate|man-db|apt-|dpkg|e2scrub|fstrim'
   ls /run/systemd/transient 2>/dev/null | grep '\.slice$' | sed 's/^/transient /'
 }
 
