@@ -53,9 +53,9 @@ func (o *official) seed(t *testing.T) {
 	for _, program := range []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy"} {
 		o.push(t, "registry.k8s.io/"+program+":"+o.versions.Kubernetes, none, forProxy, packed(t, launcher(t, program)))
 	}
-	for _, program := range []string{"kubelet", "kubectl"} {
-		o.file(t, "release/"+o.versions.Kubernetes+"/bin/linux/amd64/"+program, []byte(script(program)))
-	}
+	programs := "release/" + o.versions.Kubernetes + "/bin/linux/amd64/"
+	o.file(t, programs+"kubelet", []byte(script("kubelet")))
+	o.file(t, programs+"kubectl", static(t, hyperkube))
 	o.file(t, "v"+o.versions.CNI+"/cni-plugins-linux-amd64-v"+o.versions.CNI+".tgz", packed(t, flattened(t, hyperkube, plugins)))
 }
 
@@ -243,6 +243,23 @@ func launcher(t *testing.T, program string) []byte {
 	}
 	must.NoError(t, w.Close())
 	return out.Bytes()
+}
+
+// static returns the program that is kubectl if it has that name. Hosts run it too, where a
+// launcher would not find the files of its image.
+func static(t *testing.T, hyperkube v1.Image) []byte {
+	t.Helper()
+	plain := flattened(t, hyperkube, func(h *tar.Header) {
+		if h.Name != "usr/local/bin/hyperkube" || h.Typeflag != tar.TypeReg {
+			h.Name = ""
+		}
+	})
+	from := tar.NewReader(bytes.NewReader(plain))
+	_, err := from.Next()
+	must.NoError(t, err)
+	program, err := io.ReadAll(from)
+	must.NoError(t, err)
+	return program
 }
 
 func packed(t *testing.T, plain []byte) []byte {

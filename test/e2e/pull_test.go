@@ -184,9 +184,7 @@ func (p *puller) master(t *testing.T, o *official) {
 	if got := m.sh(t, "docker -H unix:///run/docker-bootstrap.sock ps --format '{{.Image}}'"); !strings.Contains(got, image.Ref(o.versions, "etcd")) {
 		t.Errorf("etcd is not the official one: %s", got)
 	}
-	// Upstream's kubectl is a static program. Here it is a launcher that works only
-	// in its container.
-	if got := m.sh(t, "docker exec kubelet kubectl --kubeconfig /etc/kubernetes/admin.conf get nodes --no-headers"); !strings.Contains(got, " Ready ") {
+	if got := m.kubectl(t, "get nodes --no-headers"); !strings.Contains(got, " Ready ") {
 		t.Error(got)
 	}
 	was := m.running(t)
