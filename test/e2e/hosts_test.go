@@ -129,9 +129,15 @@ func upFrom(t *testing.T, bundle string, master, worker machine, flags string) {
 	worker.sh(t, joinCommand(t, master)+" --bundle "+bundle)
 	t.Logf("worker: %s", time.Since(start).Round(100*time.Millisecond))
 	for _, m := range []machine{master, worker} {
-		m.sh(t, "docker save "+probeImage+" | ctr -n k8s.io images import - >/dev/null")
+		forPods(t, m)
 		reloaded(t, m)
 	}
+}
+
+// forPods gives the image of the probe to containerd, from which pods start.
+func forPods(t *testing.T, m machine) {
+	t.Helper()
+	m.sh(t, "docker save "+probeImage+" | ctr -n k8s.io images import - >/dev/null")
 }
 
 // reloaded expects that systemd has read the files and links of every unit that
@@ -147,12 +153,18 @@ func reloaded(t *testing.T, m machine) {
 // joinCommand is what the master tells to type on a worker.
 func joinCommand(t *testing.T, master machine) string {
 	t.Helper()
-	for line := range strings.Lines(master.sh(t, "kube-bootstrap token create")) {
+	return workerCommand(t, master.sh(t, "kube-bootstrap token create"))
+}
+
+// workerCommand finds that command in what token create printed.
+func workerCommand(t *testing.T, printed string) string {
+	t.Helper()
+	for line := range strings.Lines(printed) {
 		if strings.Contains(line, "kube-bootstrap worker") {
 			return strings.TrimSpace(line)
 		}
 	}
-	t.Fatal("token create prints no command to join")
+	t.Fatalf("token create prints no command to join:\n%s", printed)
 	return ""
 }
 

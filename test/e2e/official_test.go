@@ -39,8 +39,12 @@ type official struct {
 	built    map[string]v1.Image
 }
 
-// seed fills the registry and the download sites.
-func (o *official) seed(t *testing.T) {
+// newOfficial fills a registry and the download sites.
+func newOfficial(t *testing.T) *official {
+	t.Helper()
+	versions, err := image.For("", image.Versions{})
+	must.NoError(t, err)
+	o := &official{registry: startRegistry(t), files: t.TempDir(), versions: versions}
 	o.unpackBuilt(t)
 	for _, part := range []string{"etcd", "flannel", "pause", "metrics-server", "local-path-provisioner", "metallb-controller", "metallb-speaker"} {
 		o.push(t, image.Ref(o.versions, part), o.built[part], packed(t, flattened(t, o.built[part], all)))
@@ -57,6 +61,7 @@ func (o *official) seed(t *testing.T) {
 	o.file(t, programs+"kubelet", []byte(script("kubelet")))
 	o.file(t, programs+"kubectl", static(t, hyperkube))
 	o.file(t, "v"+o.versions.CNI+"/cni-plugins-linux-amd64-v"+o.versions.CNI+".tgz", packed(t, flattened(t, hyperkube, plugins)))
+	return o
 }
 
 // unpackBuilt opens the images of the bundle.
@@ -82,10 +87,8 @@ func (o *official) unpackBuilt(t *testing.T) {
 	must.NoError(t, err)
 	list, err := index.IndexManifest()
 	must.NoError(t, err)
-	versions, err := image.For("", image.Versions{})
-	must.NoError(t, err)
 	o.built = map[string]v1.Image{}
-	for _, img := range image.Catalogue(versions, "") {
+	for _, img := range image.Catalogue(o.versions, "") {
 		for _, m := range list.Manifests {
 			if m.Annotations["io.containerd.image.name"] != img.Ref {
 				continue

@@ -22,10 +22,7 @@ import (
 // TestPull pulls from mirrors of the official sites, over a link that breaks,
 // and makes a master of what came.
 func TestPull(t *testing.T) {
-	versions, err := image.For("", image.Versions{})
-	must.NoError(t, err)
-	o := &official{registry: startRegistry(t), files: t.TempDir(), versions: versions}
-	o.seed(t)
+	o := newOfficial(t)
 	s := startSites(t, o.registry, o.files)
 	p := &puller{sites: s, cache: t.TempDir(), login: login(t, s.host()), to: filepath.Join(t.TempDir(), "pulled.tar.zst")}
 	t.Run("refusals", func(t *testing.T) { p.refusals(t, o) })
@@ -91,9 +88,7 @@ func (p *puller) refusals(t *testing.T, o *official) {
 func (p *puller) breaks(t *testing.T, o *official) {
 	must.NoError(t, os.RemoveAll(p.cache))
 	big := "/v2/official/build-image/debian-base/blobs/" + o.largest(t, "build-image/debian-base:bookworm-v1.0.6")
-	p.mu.Lock()
-	p.hold = big
-	p.mu.Unlock()
+	p.hold(big)
 	run := exec.Command(built.binary, p.args()...)
 	run.Env = append(os.Environ(), p.command(nil).Env...)
 	must.NoError(t, run.Start())
@@ -109,11 +104,10 @@ func (p *puller) breaks(t *testing.T, o *official) {
 	must.NoError(t, run.Process.Kill())
 	_ = run.Wait()
 	p.mu.Lock()
-	p.hold, p.asked = "", nil
 	p.cut[big] = 1 << 20
 	p.refuse["/v2/official/pause/manifests/"+o.versions.Pause] = 1
 	p.mu.Unlock()
-	close(p.released)
+	p.goOn()
 	_, err := p.command(p.args()).Run(t.Context())
 	must.NoError(t, err)
 	got := p.requests(big)

@@ -37,19 +37,25 @@ func reboots(t *testing.T, master, worker machine) {
 		}},
 	} {
 		t.Run(r.name, func(t *testing.T) {
-			pods := podNames(t, master)
-			eventually(t, time.Minute, "the mirror pods", func() error {
-				if pods = podNames(t, master); strings.Count(pods, "-"+master.name) < 3 {
-					return fmt.Errorf("found:\n%s", pods)
-				}
-				return nil
-			})
-			started := time.Now()
-			r.do(t)
-			recovered(t, master, worker, pods, before)
-			t.Logf("all back after %s", time.Since(started).Round(time.Second))
+			comesBack(t, master, worker, before, r.do)
 		})
 	}
+}
+
+// comesBack reboots ready machines, and expects all pods to come back without a command.
+func comesBack(t *testing.T, master, worker machine, before map[string]string, do func(t *testing.T)) {
+	t.Helper()
+	var pods string
+	eventually(t, time.Minute, "the mirror pods", func() error {
+		if pods = podNames(t, master); strings.Count(pods, "-"+master.name) < 3 {
+			return fmt.Errorf("found:\n%s", pods)
+		}
+		return nil
+	})
+	started := time.Now()
+	do(t)
+	recovered(t, master, worker, pods, before)
+	t.Logf("all back after %s", time.Since(started).Round(time.Second))
 }
 
 // spread waits until CoreDNS stands on two nodes: both of its pods were on the

@@ -82,14 +82,15 @@ type sites struct {
 	sent     map[string]int64 // bytes of bodies, by path
 	refuse   map[string]int   // how often a path is still answered with 429
 	cut      map[string]int64 // after how many bytes a path breaks off once
-	hold     string           // a path whose answer stops in the middle ...
+	held     string           // a path whose answer stops in the middle ...
 	holding  chan struct{}    // ... which is told here
 	released chan struct{}
+	release  func()
 }
 
 func startSites(t *testing.T, registry, files string) *sites {
 	t.Helper()
-	s := &sites{sent: map[string]int64{}, refuse: map[string]int{}, cut: map[string]int64{}, holding: make(chan struct{}), released: make(chan struct{})}
+	s := newSites()
 	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: registry})
 	proxy.ErrorLog = log.New(io.Discard, "", 0)
 	mux := http.NewServeMux()
@@ -97,19 +98,32 @@ func startSites(t *testing.T, registry, files string) *sites {
 	mux.Handle("/files/", http.StripPrefix("/files/", http.FileServer(http.Dir(files))))
 	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.serve(mux, w, r) }))
 	s.certify(t)
-	s.Config.ErrorLog = log.New(io.Discard, "", 0) // refusing us is part of the test
-	s.StartTLS()
-	t.Cleanup(func() { s.CloseClientConnections(); s.Close() })
+	s.start(t)
 	return s
 }
 
-// certify makes an authority and a certificate for 127.0.0.1 by it.
-func (s *sites) certify(t *testing.T) {
+func newSites() *sites {
+	s := &sites{
+		sent: map[string]int64{}, refuse: map[string]int{}, cut: map[string]int64{},
+		holding: make(chan struct{}, 1), released: make(chan struct{}),
+	}
+	s.release = sync.OnceFunc(func() { close(s.released) })
+	return s
+}
+
+func (s *sites) start(t *testing.T) {
+	s.Config.ErrorLog = log.New(io.Discard, "", 0) // refusing us is part of the test
+	s.StartTLS()
+	t.Cleanup(func() { s.release(); s.CloseClientConnections(); s.Close() })
+}
+
+// certify makes an authority and a certificate for 127.0.0.1 and names by it.
+func (s *sites) certify(t *testing.T, names ...string) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	must.NoError(t, err)
 	c := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "an authority of our own"},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour), IsCA: true, BasicConstraintsValid: true,
-		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
+		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: names}
 	der, err := x509.CreateCertificate(rand.Reader, c, c, key.Public(), key)
 	must.NoError(t, err)
 	s.TLS = &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
@@ -126,7 +140,7 @@ func (s *sites) serve(next http.Handler, w http.ResponseWriter, r *http.Request)
 	if refuse {
 		s.refuse[r.URL.Path]--
 	}
-	body := &faulty{ResponseWriter: w, sites: s, path: r.URL.Path, left: -1, hold: s.hold == r.URL.Path}
+	body := &faulty{ResponseWriter: w, sites: s, path: r.URL.Path, left: -1, hold: s.held == r.URL.Path}
 	if n, ok := s.cut[r.URL.Path]; ok {
 		body.left = n
 		delete(s.cut, r.URL.Path)
@@ -177,7 +191,22 @@ func (f *faulty) Write(p []byte) (int, error) {
 
 func (f *faulty) Flush() { f.ResponseWriter.(http.Flusher).Flush() }
 
-// requests returns those for a path since the last call of forget.
+// hold has the next answer for a path stop in the middle.
+func (s *sites) hold(path string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.held = path
+}
+
+// goOn ends the answer that is held, holds no other, and forgets what was asked.
+func (s *sites) goOn() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.held, s.asked = "", nil
+	s.release()
+}
+
+// requests returns those for a path since the last call of goOn.
 func (s *sites) requests(path string) (all []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
