@@ -62,6 +62,10 @@ var variants = map[string]variant{
 		Packages: common + "," + systemdInit, Newer: "docker.io docker-cli containerd runc",
 		Files: dockerCEFiles, StopSignal: "SIGRTMIN+3",
 	},
+	"firewalls": {
+		Packages: common + "," + systemdInit + ",firewalld,ufw", Newer: "docker.io docker-cli containerd runc",
+		Files: firewallsFiles, StopSignal: "SIGRTMIN+3",
+	},
 	"docker-26.1": {Packages: common + "," + systemdInit, Files: systemdFiles, StopSignal: "SIGRTMIN+3"},
 	"sysv": {
 		Packages: common + ",sysvinit-core,initscripts,sysv-rc", Files: sysvFiles, StopSignal: "SIGINT",
@@ -161,6 +165,10 @@ var dockerCEFiles = append(slices.DeleteFunc(slices.Clone(systemdFiles), func(f 
 	file{Path: "/usr/bin/dockerd", Link: "/usr/sbin/dockerd"},
 	file{Path: containerdPath, Content: dockerCEContainerdConfig, Mode: 0o644},
 )
+
+// firewallsFiles are the files of a host that has firewalld and ufw. None of them runs before it is
+// turned on; ufw is off by default.
+var firewallsFiles = append(slices.Clone(systemdFiles), file{Path: "/etc/systemd/system/firewalld.service", Link: "/dev/null"})
 
 // idle units have nothing to do in a container and delay Docker, or would fetch packages.
 var idle = []string{
