@@ -10,6 +10,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bootstrapdocker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/containerd"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/firewall"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/flannel"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/filesystem"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/netfilter"
@@ -48,6 +49,7 @@ func nothingLeft(ctx context.Context, h *local.Host) error {
 
 func filesLeft(h *local.Host) []string {
 	paths := append(slices.Clone(bootstrapdocker.ServiceFiles), containerd.ConfigFile)
+	paths = append(paths, firewall.Files...)
 	return slices.DeleteFunc(paths, func(path string) bool { return !h.Files.Exists(path) })
 }
 

@@ -36,7 +36,9 @@ func masterEngines(h *local.Host) step.Plan {
 	main, pods := parts.Load(h)
 	return slices.Concat(step.Plan{{remember(h, local.Master), preflight.Room(h)}}, h.Supply.Plan, step.Plan{
 		{parts.FetchBundle(h, local.Master).If(h.Config.Join)},
-		{kubelet.RememberSysctls(h.Files)}, // before files that show that the kubelet has run
+		// Nothing restarts Docker here: some releases hang if firewalld reloads meanwhile
+		// (https://github.com/moby/moby/issues/50619).
+		{parts.OnDocker0(h, parts.Firewall(h, local.Master).Permit()), kubelet.RememberSysctls(h.Files)}, // before files that show that the kubelet has run
 		{
 			h.Join.Save().If(h.Config.Join), parts.MainDocker(h).Resume(),
 			parts.RegistryFiles(h), parts.CRI(h).Enable(),

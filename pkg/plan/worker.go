@@ -34,7 +34,9 @@ func workerEngines(h *local.Host) step.Plan {
 	main, pods := parts.Load(h)
 	return slices.Concat(step.Plan{{remember(h, local.Worker), preflight.Room(h)}}, h.Supply.Plan, step.Plan{
 		{parts.FetchBundle(h, local.Worker)},
-		{kubelet.RememberSysctls(h.Files)}, // before files that show that the kubelet has run
+		// Nothing restarts Docker here: some releases hang if firewalld reloads meanwhile
+		// (https://github.com/moby/moby/issues/50619).
+		{parts.OnDocker0(h, parts.Firewall(h, local.Worker).Permit()), kubelet.RememberSysctls(h.Files)}, // before files that show that the kubelet has run
 		{
 			parts.MainDocker(h).Resume(), h.Join.Save(),
 			parts.FlannelCertificate(h), parts.RegistryFiles(h), parts.CRI(h).Enable(),

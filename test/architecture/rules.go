@@ -33,7 +33,7 @@ var layers = [][]string{
 	{"pkg/image", "pkg/fetch", "pkg/registry", "pkg/driver", "pkg/dump"},
 	{"pkg/bundle", "pkg/imagestore", "pkg/cniplugins", "pkg/localregistry"},
 	{
-		"pkg/agent", "pkg/bootstrapdocker", "pkg/etcd", "pkg/balancer", "pkg/flannel", "pkg/maindocker", "pkg/containerd", "pkg/kubelet", "pkg/controlplane",
+		"pkg/agent", "pkg/bootstrapdocker", "pkg/etcd", "pkg/balancer", "pkg/flannel", "pkg/firewall", "pkg/maindocker", "pkg/containerd", "pkg/kubelet", "pkg/controlplane",
 		"pkg/join", "pkg/addon", "pkg/offline", "pkg/cluster",
 	},
 	{"pkg/plan"},

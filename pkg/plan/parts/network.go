@@ -10,6 +10,8 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/addon"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd/gate"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/firewall"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/flannel"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/links"
@@ -57,6 +59,29 @@ func HostFilter(h *local.Host, role string) flannel.HostFilter {
 		f.Trusted = append(f.Trusted, local.Prefix(network))
 	}
 	return f
+}
+
+// overlayPorts are the UDP ports by which the backends of flannel send packets between hosts.
+// The packets of the others have none.
+var overlayPorts = map[string]int{"vxlan": 8472, "wireguard": 51820, "udp": 8285}
+
+// Firewall returns what firewalld permits on this host.
+func Firewall(h *local.Host, role string) firewall.Access {
+	tcp, udp := []int{10250, 10256, 7947}, []int{7947} // the last one is MetalLB's
+	if role == local.Master {
+		tcp = append(tcp, h.Config.APIServerPort, local.BundlePort(h), etcd.ClientPort, 2380, gate.Port)
+	}
+	if port, ok := overlayPorts[h.Config.FlannelBackend]; ok {
+		udp = append(udp, port)
+	}
+	a := firewall.Access{Files: h.Files, Units: h.Units, Pods: local.Prefix(h.Config.FlannelNetwork)}
+	for _, port := range tcp {
+		a.Ports = append(a.Ports, firewall.Port{Number: port, Protocol: "tcp"})
+	}
+	for _, port := range udp {
+		a.Ports = append(a.Ports, firewall.Port{Number: port, Protocol: "udp"})
+	}
+	return a
 }
 
 func controlPlaneAddresses(ctx context.Context, client *clientv3.Client) (all []string, err error) {

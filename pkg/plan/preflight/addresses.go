@@ -15,6 +15,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd/gate"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/firewall"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/links"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
@@ -117,6 +118,13 @@ func portProblem(_ context.Context, h request) error {
 		}
 	}
 	return errors.Join(problems...)
+}
+
+func firewalldProblem(ctx context.Context, h request) error {
+	if !h.OwnNetwork() {
+		return nil
+	}
+	return firewall.Problem(ctx, parts.Firewall(h.Host, h.role))
 }
 
 // balancedProblem compares the addresses for load balancers with the addresses of machines.

@@ -39,6 +39,7 @@ var checks = []check{
 	{"arch", "check the architecture", archProblem},
 	{"docker", "check Docker", dockerProblem},
 	{"kernel", "check the kernel and the programs of the firewall", kernelProblem},
+	{"firewalld-strict", "check firewalld", firewalldProblem},
 	{"cni-config", "check for another CNI config", podProblems},
 	{"cni-plugin", "check the network of the pods", networkProblem},
 	{"addon", "check the addons", addonProblems},

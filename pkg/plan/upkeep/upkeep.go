@@ -54,6 +54,7 @@ func Upkeep(h *local.Host, past *outages) agent.Groups {
 			{Step: parts.OnDocker0(h, parts.HostFilter(h, role).Step()), On: agent.Firewall | agent.Lease | agent.Cluster},
 		},
 		"Docker":     {{Step: preflight.WatchDocker(h), On: agent.Tick}},
+		"firewall":   {{Step: parts.OnDocker0(h, parts.Firewall(h, role).Permit()), On: agent.Firewall}},
 		"kernel":     {{Step: parts.KeepSysctls(h), On: agent.Link | agent.Forwarding | agent.Tick}},
 		"Services":   {{Step: parts.Proxy(h).FollowServices(), On: agent.Firewall}},
 		"host ports": {{Step: parts.OnDocker0(h, containerd.KeepHostPorts(h.Files)), On: agent.Firewall}},
