@@ -24,7 +24,7 @@ func TestTraffic(t *testing.T) {
 	made := hosts(t, "docker-28.5", "10.139.1.0/24", "e2e-traffic", "e2e-target")
 	master, target := made[0], made[1]
 	for _, m := range made {
-		m.sh(t, `mkdir -p /etc/docker && echo '{"icc": false}' >/etc/docker/daemon.json && systemctl restart docker`)
+		isolate(t, m)
 		owned(t, m)
 	}
 	up(t, master, target, "")
@@ -32,14 +32,21 @@ func TestTraffic(t *testing.T) {
 	startTargets(t, master, target)
 	spread(t, master)
 	ways := waysTo(outside(t, target), master, target)
+	var columns []string
 	var table [][]string
 	for _, e := range events {
 		t.Run(e.name, func(t *testing.T) {
 			e.do(t, target)
-			table = append(table, arrive(t, target, ways))
+			columns, table = append(columns, e.name), append(table, arrive(t, target, ways))
 		})
 	}
-	t.Log("how long after each event a packet arrived\n" + tabulated(ways, table))
+	t.Log("how long after each event a packet arrived\n" + tabulated(ways, columns, table))
+}
+
+// isolate keeps the containers of docker0 apart from one another.
+func isolate(t *testing.T, m machine) {
+	t.Helper()
+	m.sh(t, `mkdir -p /etc/docker && echo '{"icc": false}' >/etc/docker/daemon.json && systemctl restart docker`)
 }
 
 var events = []struct {
@@ -233,12 +240,12 @@ func (p passage) passes(ctx context.Context) error {
 	return err
 }
 
-func tabulated(ways []passage, table [][]string) string {
+func tabulated(ways []passage, columns []string, table [][]string) string {
 	var text strings.Builder
 	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	fmt.Fprint(w, "way")
-	for _, e := range events {
-		fmt.Fprint(w, "\t", e.name)
+	for _, name := range columns {
+		fmt.Fprint(w, "\t", name)
 	}
 	for i, p := range append(ways, passage{name: statusOK}) {
 		fmt.Fprint(w, "\n", p.name)
