@@ -1,6 +1,7 @@
-// Package firewall permits the packets of the cluster in firewalld, a program that manages the
-// firewall of a host. A rule elsewhere cannot do this: what the table of firewalld drops stays
-// dropped. The rules are therefore part of its own configuration, and firewalld restores them.
+// Package firewall permits the packets of the cluster in firewalld and ufw, the programs that
+// manage the firewall of a host. A rule elsewhere cannot do this: what the table of firewalld
+// or the policy of ufw drops stays dropped. The rules are therefore part of their own
+// configuration, and each program restores them.
 //
 //	hosts, everybody ──▶ ports of this host
 //	pods, containers ──▶ everywhere
@@ -9,6 +10,8 @@ package firewall
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -19,7 +22,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// name is the name of the zone, and begins the names of the policies.
+// name is the name of the zone, the policies and the comments.
 const name = "kube-bootstrap"
 
 // Files are the files of kube-bootstrap in the configuration of firewalld.
@@ -48,12 +51,17 @@ func sorted(ports []Port) []Port {
 	})
 }
 
-// Permit is the step that permits the packets in a firewalld that runs. Without one it does nothing.
+// Permit is the step that permits the packets in the program that runs. Without one it
+// does nothing.
 func (a Access) Permit() step.Step {
 	return step.Step{
-		Name:  "permit the cluster in firewalld",
-		Check: a.firewalldDiff,
-		Apply: a.applyFirewalld,
-		Undo:  a.undoFirewalld,
+		Name: "permit the cluster in firewalld and ufw",
+		Check: func(ctx context.Context) (step.Diff, error) {
+			fromFirewalld, err := a.firewalldDiff(ctx)
+			fromUFW, ufwErr := a.ufwDiff()
+			return append(fromFirewalld, fromUFW...), errors.Join(err, ufwErr)
+		},
+		Apply: func(ctx context.Context) error { return errors.Join(a.applyFirewalld(ctx), a.applyUFW(ctx)) },
+		Undo:  func(ctx context.Context) error { return errors.Join(a.undoFirewalld(ctx), a.undoUFW(ctx)) },
 	}
 }

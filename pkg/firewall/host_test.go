@@ -12,12 +12,14 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
-// permitted prints what firewalld has, as it runs and as it is kept.
-const permitted = `firewall-cmd --list-all-zones; firewall-cmd --list-all-policies
-find /etc/firewalld -type f ! -name '*.old' | sort | xargs md5sum`
+// permitted prints what firewalld and ufw have, as they run and as they are kept.
+const permitted = `! systemctl -q is-active firewalld || { firewall-cmd --list-all-zones; firewall-cmd --list-all-policies; }
+find /etc/firewalld /etc/ufw/applications.d -type f ! -name '*.old' | sort | xargs md5sum
+grep -h tuple /etc/ufw/user.rules /etc/ufw/user6.rules || true
+ufw show added`
 
-// TestOnHost holds the step against the contract of steps on this machine, which must be a
-// test host with firewalld.
+// TestOnHost holds the step against the contract of steps with the program that runs on this
+// machine, which must be a test host: firewalld or ufw.
 func TestOnHost(t *testing.T) {
 	a := Access{
 		Units: initsystem.Open(), Pods: netip.MustParsePrefix("10.1.0.0/16"),
@@ -30,6 +32,25 @@ func TestOnHost(t *testing.T) {
 	}
 	t.Log(diff)
 	hosttest.Contract(t, world, a.Permit())
+	if active, err := a.ufwActive(); err == nil && active {
+		before := world()
+		flushedUFW(t, a)
+		if diff := hosttest.Diff(before, world()); len(diff) > 0 {
+			t.Errorf("a flush, its repair and Undo changed %s", diff)
+		}
+	}
+}
+
+// flushedUFW expects that an empty ufw, which drops everything, is filled again.
+func flushedUFW(t *testing.T, a Access) {
+	must.NoError(t, a.Permit().Apply(t.Context()))
+	run(t, "iptables -F")
+	must.NoError(t, a.Permit().Apply(t.Context()))
+	if diff, err := a.Permit().Check(t.Context()); err != nil || len(diff) > 0 {
+		t.Errorf("after a flush and Apply: %q, %v", diff, err)
+	}
+	run(t, "iptables -C ufw-user-forward -s 10.1.0.0/16 -j ACCEPT && iptables -C FORWARD -j ufw-before-forward")
+	must.NoError(t, a.Permit().Undo(t.Context()))
 }
 
 func run(t *testing.T, script string) string {

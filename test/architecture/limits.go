@@ -61,6 +61,7 @@ var spans = map[string]string{
 	"pkg/etcd.campaignPause":        "pause between tries",
 	"pkg/etcd.reasonPause":          "pause between looks",
 	"pkg/etcd.stuckPause":           "pause between looks",
+	"pkg/firewall.fillFlushed":      "pause between looks",
 	"pkg/step.reportEvery":          "how often progress is told",
 	"pkg/flannel.runOnce":           "period of looks",
 	"pkg/kube.firstReopen":          "pause between tries",

@@ -50,10 +50,22 @@ var walls = []wall{{
 		{"ruleset flushed", flush},
 		{"Docker restarted", dockerRestart},
 	},
+}, {
+	name: "ufw",
+	// ufw sets sysctls of links that are created later. At a boot it starts before Docker.
+	on:     "ufw default deny incoming && ufw default deny routed && ufw allow 22/tcp && ufw --force enable && systemctl stop docker.socket docker && ip link delete docker0 && systemctl start docker",
+	off:    "ufw --force disable",
+	others: "/etc/firewalld",
+	events: []wallEvent{
+		{"chains emptied", "iptables -F"},
+		{"ruleset flushed", flush},
+		{"Docker restarted", dockerRestart},
+		{"ufw reloaded", "ufw reload && ufw reload"}, // the first is for the flush, the second has chains
+	},
 }}
 
-// TestFirewalls is for hosts with firewalld as it is by default, with everything denied that it
-// denies. Before it is turned on, kube-bootstrap must not mention it.
+// TestFirewalls is for hosts with firewalld or ufw, both as they are by default, with everything
+// denied that they deny. Before one of them is turned on, kube-bootstrap must not mention them.
 func TestFirewalls(t *testing.T) {
 	made := hosts(t, "firewalls", "10.139.2.0/24", "e2e-walls", "e2e-wall")
 	master, target := made[0], made[1]
@@ -83,6 +95,7 @@ func (w wall) stands(t *testing.T, client, master, target machine) {
 		r.isNamed(t, master)
 	}
 	t.Run("contract", func(t *testing.T) { hostTest(t, target, "../../pkg/firewall") })
+	target.sh(t, dockerRestart+" && docker start owner-once") // the test of ufw empties Docker's chains as well
 	for _, m := range made {
 		before = append(before, m.world(t))
 		others = append(others, m.sh(t, "find "+w.others+" -type f | sort | xargs md5sum"))

@@ -65,7 +65,7 @@ func HostFilter(h *local.Host, role string) flannel.HostFilter {
 // The packets of the others have none.
 var overlayPorts = map[string]int{"vxlan": 8472, "wireguard": 51820, "udp": 8285}
 
-// Firewall returns what firewalld permits on this host.
+// Firewall returns what firewalld and ufw permit on this host.
 func Firewall(h *local.Host, role string) firewall.Access {
 	tcp, udp := []int{10250, 10256, 7947}, []int{7947} // the last one is MetalLB's
 	if role == local.Master {
