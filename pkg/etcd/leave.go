@@ -19,9 +19,12 @@ import (
 // other members, and removes this host from the list of control planes. It refuses if etcd
 // would lose its quorum. The list is last: the others then close etcd's port to this host.
 func (m Member) Leave(ctx context.Context, release func(context.Context, *clientv3.Client) error) error {
+	if m.Files.Exists(LeftFile) {
+		return nil // an earlier turndown has left the cluster
+	}
 	client, err := m.peers(ctx)
-	if errors.Is(err, fs.ErrNotExist) || m.Files.Exists(LeftFile) {
-		return nil // an earlier turndown has got this far
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // and has removed the certificates
 	}
 	if err != nil {
 		return err
