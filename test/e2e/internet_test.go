@@ -69,8 +69,8 @@ func (s *sites) trust(t *testing.T, m machine) {
 	m.sh(t, "cat /root/internet.crt >>/etc/ssl/certs/ca-certificates.crt && rm /root/internet.crt")
 }
 
-// lead makes the official names lead to the sites on a host, until it boots: then Docker writes
-// the file anew.
+// lead adds the official names to /etc/hosts of a host, with the address of the sites. Docker
+// replaces this file whenever the host boots.
 func (s *sites) lead(t *testing.T, m machine) {
 	t.Helper()
 	address, _, err := net.SplitHostPort(s.host())
