@@ -65,12 +65,19 @@ func HostFilter(h *local.Host, role string) flannel.HostFilter {
 // The packets of the others have none.
 var overlayPorts = map[string]int{"vxlan": 8472, "wireguard": 51820, "udp": 8285}
 
+// PublicPorts returns the TCP ports at which the kubelet and the control plane of this host
+// accept connections from other hosts.
+func PublicPorts(h *local.Host, role string) []int {
+	ports := []int{10250}
+	if role == local.Master {
+		ports = append(ports, h.Config.APIServerPort, local.BundlePort(h), etcd.ClientPort, 2380, gate.Port)
+	}
+	return ports
+}
+
 // Firewall returns what firewalld and ufw permit on this host.
 func Firewall(h *local.Host, role string) firewall.Access {
-	tcp, udp := []int{10250, 10256, 7947}, []int{7947} // the last one is MetalLB's
-	if role == local.Master {
-		tcp = append(tcp, h.Config.APIServerPort, local.BundlePort(h), etcd.ClientPort, 2380, gate.Port)
-	}
+	tcp, udp := append(PublicPorts(h, role), 10256, 7947), []int{7947} // of kube-proxy, and of MetalLB
 	if port, ok := overlayPorts[h.Config.FlannelBackend]; ok {
 		udp = append(udp, port)
 	}

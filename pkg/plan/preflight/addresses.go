@@ -13,8 +13,6 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/addresses"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd/gate"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/firewall"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/links"
@@ -105,9 +103,9 @@ func portProblem(_ context.Context, h request) error {
 	if h.Saved.Installed() {
 		return nil
 	}
-	ports := []int{10250, h.Config.BalancerPort, h.Config.BalancerPort + 1}
+	ports := append(parts.PublicPorts(h.Host, h.role), h.Config.BalancerPort, h.Config.BalancerPort+1)
 	if h.role == local.Master {
-		ports = append(ports, h.Config.APIServerPort, local.BundlePort(h.Host), etcd.ClientPort, 2380, gate.Port, 10257, 10259)
+		ports = append(ports, 10257, 10259)
 	}
 	var problems []error
 	for _, port := range ports {
