@@ -172,9 +172,18 @@ func (n Node) movable(ctx context.Context) ([]corev1.Pod, error) {
 
 func staysOnNode(p corev1.Pod) bool {
 	_, static := p.Annotations[corev1.MirrorPodAnnotationKey]
-	ended := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 	owner := metav1.GetControllerOf(&p)
-	return static || ended || owner != nil && owner.Kind == "DaemonSet"
+	return static || ended(p) || owner != nil && owner.Kind == "DaemonSet"
+}
+
+// ended reports whether the kubelet has nothing left to do for a pod. A deleted
+// pod gets its final phase before the kubelet removes it from the API. The
+// kubelet removes it with a grace period of 0. After that, only a finalizer
+// keeps the pod.
+func ended(p corev1.Pod) bool {
+	final := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+	removed := p.DeletionGracePeriodSeconds != nil && *p.DeletionGracePeriodSeconds == 0
+	return final && (p.DeletionTimestamp == nil || removed)
 }
 
 // bare returns the problem that no controller recreates some pods.

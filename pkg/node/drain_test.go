@@ -27,6 +27,12 @@ func owned(kind string) func(*corev1.Pod) {
 	}
 }
 
+func deletedWithGrace(seconds int64) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Status.Phase, p.DeletionTimestamp, p.DeletionGracePeriodSeconds = corev1.PodFailed, &metav1.Time{Time: time.Now()}, &seconds
+	}
+}
+
 func TestWhatStaysOnANode(t *testing.T) {
 	for name, test := range map[string]struct {
 		pod   corev1.Pod
@@ -37,6 +43,8 @@ func TestWhatStaysOnANode(t *testing.T) {
 		"static":          {pod("c", func(p *corev1.Pod) { p.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "x"} }), true},
 		"ended":           {pod("d", func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }), true},
 		"of nobody":       {pod("e", func(*corev1.Pod) {}), false},
+		"ended, deleted":  {pod("f", deletedWithGrace(30)), false},
+		"ended, removed":  {pod("g", deletedWithGrace(0)), true},
 	} {
 		if got := staysOnNode(test.pod); got != test.stays {
 			t.Errorf("pod %s: stays is %v", name, got)
