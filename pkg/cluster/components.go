@@ -23,8 +23,6 @@ type Components struct {
 	Versions map[string]string // of the components that differ from the release
 }
 
-const bundleName = "bundle.tar.zst"
-
 // note returns the text that records the versions on the engine.
 func (c Components) note() string {
 	text, err := json.Marshal(c.Versions)
@@ -47,7 +45,7 @@ func componentsName(note string) string {
 // sharedFiles returns the bundles that the hosts get.
 func (o Options) sharedFiles() []testhost.SharedFile {
 	return slices.DeleteFunc([]testhost.SharedFile{
-		{From: o.Bundle, Name: bundleName},
+		{From: o.Bundle, Name: session.BundleName},
 		{From: o.Components.Bundle, Name: componentsName(o.Components.note())},
 	}, func(file testhost.SharedFile) bool { return file.From == "" })
 }
@@ -65,9 +63,9 @@ func (s source) names() []string {
 	case !s.shared:
 		return nil
 	case s.components == "":
-		return []string{bundleName}
+		return []string{session.BundleName}
 	}
-	return []string{componentsName(s.components), bundleName}
+	return []string{componentsName(s.components), session.BundleName}
 }
 
 func (s source) args() (args []string) {
@@ -108,8 +106,8 @@ func (o Options) noteComponents(s *session.Session) step.Step {
 		If(o.Components.Bundle != "")
 }
 
-// dropOldComponents removes the bundles of former components except those of the notes, on a
-// node if the engine is remote.
+// dropOldComponents removes the bundles of former components except those of the notes, also
+// on a node if the engine is remote.
 func dropOldComponents(ctx context.Context, s *session.Session, notes []string, node string) error {
 	var kept []string
 	find := []string{"find", testhost.SharedDir, "-name", "programs-*"}
@@ -118,7 +116,9 @@ func dropOldComponents(ctx context.Context, s *session.Session, notes []string, 
 		kept, find = append(kept, name), append(find, "!", "-name", name)
 	}
 	if s.Engine.Remote() {
-		return s.Node(node).Run(ctx, append(find, "-delete")...)
+		if err := s.Node(node).Run(ctx, append(find, "-delete")...); err != nil {
+			return err
+		}
 	}
 	all, err := filepath.Glob(filepath.Join(s.SharedDir(), "programs-*"))
 	for _, path := range all {
@@ -151,18 +151,9 @@ func WhatIsUp(ctx context.Context, options session.Options) (Made, error) {
 			return made, &step.Problem{Name: "cluster-unfinished", Text: "cluster " + s.Name + " has never been up", Remedy: "run `kube-bootstrap cluster up --name " + s.Name + "` first"}
 		}
 		made.Components, err = notedComponents(ctx, s)
-		made.Bundle = sharedBundle(s.Options)
+		made.Bundle = s.Bundle()
 		return made, err
 	})
-}
-
-// sharedBundle returns the path of the shared bundle; "" if this machine does not have it.
-func sharedBundle(o session.Options) string {
-	path := filepath.Join(o.SharedDir(), bundleName)
-	if !session.FileExists(path) {
-		return ""
-	}
-	return path
 }
 
 func notedComponents(ctx context.Context, s *session.Session) (map[string]string, error) {

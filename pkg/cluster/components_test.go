@@ -46,7 +46,7 @@ func TestHostsFindTheProgramsBesideTheBundle(t *testing.T) {
 		t.Error(err)
 	}
 	args := source{shared: true, components: components.note()}.args()
-	if len(args) != 4 || args[3] != testhost.SharedDir+"/"+bundleName {
+	if len(args) != 4 || args[3] != testhost.SharedDir+"/"+session.BundleName {
 		t.Fatalf("arguments %q", args)
 	}
 	if _, err := os.Stat(filepath.Join(s.SharedDir(), filepath.Base(args[1]))); err != nil {

@@ -81,7 +81,7 @@ func (c change) joining(ctx context.Context) (*joining, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.source.shared = c.options.Bundle != "" || c.session.Node(master.Name).Run(ctx, "test", "-e", testhost.SharedDir+"/"+bundleName) == nil
+	c.source.shared = c.options.Bundle != "" || c.session.Node(master.Name).Run(ctx, "test", "-e", testhost.SharedDir+"/"+session.BundleName) == nil
 	c.state = topology.State{} // a node that a killed run did not finish counts as new
 	return &joining{change: c, master: master.Node}, nil
 }

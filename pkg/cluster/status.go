@@ -161,7 +161,7 @@ func Recorded(ctx context.Context, options session.Options) (*session.Record, er
 		if r == nil {
 			return unfinished(ctx, s)
 		}
-		r.Bundle = sharedBundle(s.Options)
+		r.Bundle = s.Bundle()
 		return r, nil
 	})
 }

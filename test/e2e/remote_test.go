@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
@@ -30,9 +31,11 @@ func TestRemoteEngine(t *testing.T) {
 	overTLS := []string{"DOCKER_HOST=tcp://" + remoteAddr + ":2376", "DOCKER_TLS_VERIFY=1", "DOCKER_CERT_PATH=" + r.dir}
 	r.run(t, overSSH, "cluster", "up", "--name", "e2e-r", "--workers", "1", "--bundle", built.bundle)
 	r.answers(t, overSSH)
+	r.refusesKubectlOfNode(t, overSSH)
 
 	r.run(t, overTLS, "cluster", "up", "--name", "e2e-r", "--workers", "1", "--bundle", built.bundle)
 	r.answers(t, overTLS)
+	r.kubectl(t, overTLS) // the second run restored the bundle
 
 	r.sh(t, `docker context create far --docker "host=tcp://$2:2376,ca=$1/ca.pem,cert=$1/cert.pem,key=$1/key.pem" >/dev/null`)
 	r.run(t, nil, "cluster", "clean", "--yes", "--name", "e2e-r", "--docker-context", "far")
@@ -143,6 +146,32 @@ func (r remote) answers(t *testing.T, env []string) {
 	}
 	if config := r.run(t, env, "cluster", "kubeconfig", "--name", "e2e-r"); !strings.Contains(config, "server: https://"+remoteAddr+":") {
 		t.Errorf("the kubeconfig does not lead to the engine's machine:\n%s", config)
+	}
+}
+
+// refusesKubectlOfNode replaces kubectl on a control plane. This machine must run the kubectl of its
+// bundle, and no other if it has no bundle.
+func (r remote) refusesKubectlOfNode(t *testing.T, env []string) {
+	t.Helper()
+	ran := filepath.Join(r.dir, "ran")
+	replace := `printf '#!/bin/sh\ntouch ` + ran + `\n' >/root/kubectl && chmod 755 /root/kubectl && docker cp /root/kubectl kubelet:/usr/local/bin/kubectl`
+	r.run(t, env, "node", "ssh", "master-1", "--cluster", "e2e-r", "--", replace)
+	r.kubectl(t, env)
+	here, err := session.Options{Name: "e2e-r"}.WithDefaults()
+	must.NoError(t, err)
+	must.NoError(t, os.Remove(here.Bundle()))
+	if out, err := r.try(t, env, "cluster", "kubectl", "--name", "e2e-r", "get", "nodes"); err == nil || !strings.Contains(out+err.Error(), "[kubectl-bundle]") {
+		t.Errorf("kubectl without a bundle: %v\n%s", err, out)
+	}
+	if session.FileExists(ran) {
+		t.Error("this machine ran a program of a node")
+	}
+}
+
+func (r remote) kubectl(t *testing.T, env []string) {
+	t.Helper()
+	if out := r.run(t, env, "cluster", "kubectl", "--name", "e2e-r", "get", "nodes", "--no-headers"); strings.Count(out, " Ready ") != 2 {
+		t.Errorf("kubectl lists other nodes than two that are Ready:\n%s", out)
 	}
 }
 

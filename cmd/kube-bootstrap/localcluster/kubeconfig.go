@@ -19,7 +19,6 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/kubeconfig"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/tools"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 func clusterKubeconfig(con *console.Console) *cobra.Command {
@@ -83,9 +82,10 @@ func clusterKubectl(con *console.Console) *cobra.Command {
 		Use:   "kubectl [ARGS...]",
 		Short: "Run kubectl for a cluster, on this machine",
 		Long: `Run the kubectl of the cluster's Kubernetes version on this machine, with the
-administrator's kubeconfig. The program is copied from a control plane into the
-cache the first time. Flags of this command come first; all that follows them is
-kubectl's. A "--" between them is not necessary.`,
+administrator's kubeconfig. The first time, the program is copied into the
+cache: from a control plane, or with a remote engine from the bundle on this
+machine. Flags of this command come first; all that follows them is kubectl's. A
+"--" between them is not necessary.`,
 		Example: `  kube-bootstrap cluster kubectl get nodes
   kube-bootstrap cluster kubectl -n kube-system get pods
   kube-bootstrap cluster kubectl --name second apply -f app.yaml`,
@@ -99,10 +99,7 @@ kubectl's. A "--" between them is not necessary.`,
 		}
 		err = host.Become(k.Program, append([]string{"kubectl"}, args...), k.Env...)
 		if errors.Is(err, syscall.ENOEXEC) {
-			return exit.Firm(&step.Problem{
-				Name: "kubectl-arch", Text: "the kubectl of the cluster is a program for another architecture than this machine's",
-				Remedy: "run it on a control plane: `kube-bootstrap node ssh NODE -- kubectl ...`",
-			})
+			return exit.Firm(tools.OtherArch())
 		}
 		return err
 	}

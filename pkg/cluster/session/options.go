@@ -28,8 +28,21 @@ func (o Options) WithDefaults() (Options, error) {
 	return o, topology.BadName(o.Name)
 }
 
-// SharedDir is mounted by all nodes of a local engine, so that a new bundle reaches running nodes.
+// SharedDir holds the files that all hosts get. The nodes of a local engine mount it, so that a new
+// bundle reaches running nodes.
 func (o Options) SharedDir() string { return filepath.Join(o.CacheDir, "clusters", o.Name) }
+
+// BundleName is the name of the cluster's bundle in SharedDir.
+const BundleName = "bundle.tar.zst"
+
+// Bundle is the path of the cluster's bundle on this machine; "" if this machine does not have it.
+func (o Options) Bundle() string {
+	path := filepath.Join(o.SharedDir(), BundleName)
+	if !FileExists(path) {
+		return ""
+	}
+	return path
+}
 
 // PrivateDir holds files that only this user may read. The nodes do not mount it.
 func (o Options) PrivateDir() string { return filepath.Join(o.CacheDir, "private", o.Name) }

@@ -14,7 +14,7 @@ import (
 
 // SharedDir is the directory on every host that contains the shared files. It is
 // read-only there. With a local engine it is session.Options.SharedDir, with a
-// remote engine it is a volume.
+// remote engine it is a volume of the engine.
 const SharedDir = "/opt/kube-bootstrap"
 
 // sharedVolume returns the name of the volume for shared files on a remote engine.
@@ -25,11 +25,11 @@ type SharedFile struct{ From, Name string }
 
 // Share returns the step that gives the shared files to all hosts of a cluster.
 func (u Setup) Share() step.Step {
+	l := localFiles{u.Session.SharedDir(), u.Files}
 	if u.Session.Engine.Remote() {
-		r := remoteFiles{u}
+		r := remoteFiles{u, l}
 		return step.Step{Name: "send files to the engine", Check: r.missing, Apply: r.send, Waits: true}
 	}
-	l := localFiles{u.Session.SharedDir(), u.Files}
 	return step.Step{Name: "share files with the hosts", Check: l.missing, Apply: l.share}
 }
 
@@ -67,13 +67,21 @@ func (l localFiles) share(ctx context.Context) error {
 	return nil
 }
 
-// remoteFiles are shared through a volume of a remote engine.
-type remoteFiles struct{ Setup }
+// remoteFiles are shared through a volume of a remote engine. This machine keeps them too, as
+// files that no node can change.
+type remoteFiles struct {
+	Setup
+	here localFiles
+}
 
 // missing asks a host which files it sees. Without a host, and for a file that
 // was sent incompletely, the file is sent again: the file gets its modification
 // time last.
-func (r remoteFiles) missing(ctx context.Context) (diff step.Diff, err error) {
+func (r remoteFiles) missing(ctx context.Context) (step.Diff, error) {
+	diff, err := r.here.missing(ctx)
+	if err != nil {
+		return nil, err
+	}
 	for _, file := range r.Files {
 		complete, err := r.sent(ctx, file)
 		if err != nil {
@@ -99,6 +107,9 @@ func (r remoteFiles) sent(ctx context.Context, file SharedFile) (bool, error) {
 }
 
 func (r remoteFiles) send(ctx context.Context) error {
+	if err := r.here.share(ctx); err != nil {
+		return err
+	}
 	for _, file := range r.Files {
 		complete, err := r.sent(ctx, file)
 		if err == nil && !complete {

@@ -3,18 +3,23 @@ package tools
 import (
 	"context"
 	"errors"
-	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/apiserver"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/cache"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // Kubectl is a kubectl of the cluster's version, and the environment for it: the admin's
@@ -24,17 +29,20 @@ type Kubectl struct {
 	Env     []string
 }
 
-// OpenKubectl copies kubectl from a control plane into the cache, once per image
-// of the kubelet, and writes the kubeconfig to a file that only this user reads.
+// kubectlPath is the path of kubectl in the image of the kubelet.
+const kubectlPath = "usr/local/bin/kubectl"
+
+// OpenKubectl copies kubectl into the cache, once per image of the kubelet, and writes the
+// kubeconfig to a file that only this user reads.
 func OpenKubectl(ctx context.Context, options session.Options, variable func(string) string) (Kubectl, error) {
 	return session.Get(ctx, options, session.Scope{}, func(s *session.Session, _ topology.State) (k Kubectl, err error) {
 		master, err := s.RunningMaster(ctx, "")
 		if err != nil {
 			return k, err
 		}
-		dir, err := copyKubectl(ctx, s.CacheDir, s.Node(master.Name))
+		dir, err := copyKubectl(ctx, s, master.Name)
 		if err != nil {
-			return k, fmt.Errorf("copy kubectl from %s: %w", master.Name, err)
+			return k, err
 		}
 		data, err := apiserver.Read(ctx, s, "")
 		if err != nil {
@@ -49,18 +57,69 @@ func OpenKubectl(ctx context.Context, options session.Options, variable func(str
 	})
 }
 
-func copyKubectl(ctx context.Context, cacheDir string, from driver.Node) (string, error) {
+// copyKubectl returns the directory of the cache that contains kubectl. A node of an engine on
+// this machine is a privileged container, so its root user is root of this machine already, and
+// kubectl can come from there. A node of a remote engine has no rights on this machine: then kubectl
+// comes from the bundle.
+func copyKubectl(ctx context.Context, s *session.Session, master string) (string, error) {
+	if !s.Engine.Remote() {
+		dir, err := copyFromNode(ctx, s.CacheDir, s.Node(master))
+		return dir, step.Wrap(err, "copy kubectl from %s", master)
+	}
+	path := s.Bundle()
+	if path == "" {
+		return "", &step.Problem{
+			Name: "kubectl-bundle", Text: "the engine is remote, and this machine does not have the bundle of cluster " + s.Name + ", which contains kubectl",
+			Remedy: "run `kube-bootstrap cluster up --name " + s.Name + "` on this machine with the bundle, or use another kubectl with the file that `kube-bootstrap cluster kubeconfig` prints",
+			Firm:   true,
+		}
+	}
+	return copyFromBundle(ctx, s.CacheDir, path, runtime.GOARCH)
+}
+
+// OtherArch is the problem that the kubectl of the cluster cannot run on this machine.
+func OtherArch() error {
+	return &step.Problem{
+		Name: "kubectl-arch", Text: "the kubectl of the cluster is a program for another architecture than this machine's",
+		Remedy: "run it on a control plane: `kube-bootstrap node ssh NODE -- kubectl ...`",
+	}
+}
+
+func copyFromBundle(ctx context.Context, cacheDir, path, arch string) (string, error) {
+	b, err := bundle.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer b.Close()
+	if !slices.Contains(b.Archs(), arch) {
+		return "", OtherArch()
+	}
+	ref := image.ProgramRef(b.Versions, "kubectl")
+	found, err := b.Find(ref, arch)
+	if err != nil {
+		return "", err
+	}
+	return saveKubectl(ctx, cacheDir, found.Platforms[arch].Manifest.Encoded(), func(w io.Writer) error {
+		return bundle.CopyFile(b, w, ref, arch, kubectlPath)
+	})
+}
+
+func copyFromNode(ctx context.Context, cacheDir string, from driver.Node) (string, error) {
 	id, err := from.Output(ctx, "docker", "inspect", "-f", "{{.Image}}", "kubelet")
 	if err != nil {
 		return "", err
 	}
-	sum := strings.TrimPrefix(strings.TrimSpace(id), "sha256:")
+	return saveKubectl(ctx, cacheDir, strings.TrimPrefix(strings.TrimSpace(id), "sha256:"), func(w io.Writer) error {
+		return from.Exec(ctx, host.Command{Args: []string{"docker", "exec", "kubelet", "cat", "/" + kubectlPath}, Stdout: w})
+	})
+}
+
+func saveKubectl(ctx context.Context, cacheDir, sum string, write func(io.Writer) error) (string, error) {
 	return cache.Get(ctx, cacheDir, "kubectl-"+sum[:min(16, len(sum))], func(dir string) error {
 		file, err := os.OpenFile(filepath.Join(dir, "kubectl"), os.O_CREATE|os.O_WRONLY, 0o755)
 		if err != nil {
 			return err
 		}
-		err = from.Exec(ctx, host.Command{Args: []string{"docker", "exec", "kubelet", "cat", "/usr/local/bin/kubectl"}, Stdout: file})
-		return errors.Join(err, file.Close())
+		return errors.Join(write(file), file.Close())
 	})
 }
