@@ -15,7 +15,7 @@ import (
 
 // fileFlags are the flags that take a file or, without extensions, any path.
 var fileFlags = map[string][]string{
-	"config": {"yaml", "yml", "json"}, "timeline": {"svg", "json"}, "log-file": {},
+	"config": {"yaml", "yml", "json"}, "timeline": {"json"}, "log-file": {},
 	"bundle": {"zst"}, "bundle-base": {"zst"}, "base": {"zst"}, "to": {"zst"},
 	"token-file": {}, "registry-password-file": {}, "registry-token-file": {},
 	"registry-ca": {}, "registry-cert": {}, "registry-key": {}, "ca-file": {}, "oidc-ca-file": {}, "audit-policy-file": {"yaml", "yml", "json"},

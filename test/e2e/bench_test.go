@@ -33,8 +33,8 @@ func TestBench(t *testing.T) {
 	used := idle{bare: usages(t, 0, b.master, b.worker)}
 	bench{b.master, b.worker, newFigures()}.once(t, func() { used.ours = usages(t, time.Minute, b.master, b.worker) })
 	peer{p.master, p.worker, newFigures()}.once(t, func() { used.peers = usages(t, time.Minute, p.master, p.worker) })
-	picture := []byte(b.master.sh(t, "cat /root/timeline.svg"))
-	if err := os.WriteFile("../../_output/timeline.svg", picture, 0o644); err != nil {
+	timeline := []byte(b.master.sh(t, "cat /root/timeline.json"))
+	if err := os.WriteFile("../../_output/timeline.json", timeline, 0o644); err != nil {
 		t.Error(err)
 	}
 	fmt.Print(b.figures.table(p.figures), "\n", used.table())
@@ -49,7 +49,7 @@ type bench struct {
 func (b bench) once(t *testing.T, use func()) {
 	t.Helper()
 	b.master.sh(t, "probe watch "+b.master.name+" "+b.worker.name+" </dev/null >/run/bench 2>&1 &")
-	made := b.master.timed(t, "kube-bootstrap master --progress json --timeline /root/timeline.svg --bundle "+bundle)
+	made := b.master.timed(t, "kube-bootstrap master --progress json --timeline /root/timeline.json --bundle "+bundle)
 	b.figures.steps("master", made)
 	b.figures.add("master returned", made.end.Sub(made.begin))
 	apply(t, b.master, benchPods)

@@ -37,7 +37,7 @@ type Console struct {
 	mode     string // of progress
 	quiet    bool   // print only data, warnings and errors
 	verbose  bool   // print every step and message
-	timeline string // file to draw the steps into; empty: none
+	timeline string // file for the times of the steps; empty: none
 	logFile  string // of --log-file; empty: in host.LogDir, if the command keeps a log
 	keptLog  string // path of the log in host.LogDir, once it exists
 	report   progress.Reporter
@@ -98,7 +98,7 @@ func (con *Console) AddProgress(flags *pflag.FlagSet) {
 
 // AddRecords adds the flags of the commands that run steps.
 func (con *Console) AddRecords(flags *pflag.FlagSet) {
-	flags.StringVar(&con.timeline, "timeline", "", "file that shows how long each step took: a picture in SVG, or a trace for Perfetto if its name ends in .json")
+	flags.StringVar(&con.timeline, "timeline", "", "file for the time of each step, as a trace (JSON) that Perfetto and chrome://tracing open")
 	flags.StringVar(&con.logFile, "log-file", "", "file to append a log of this run to")
 }
 
@@ -140,7 +140,7 @@ func (con *Console) BeginLogged(command string) (*step.Runner, error) {
 		if err != nil {
 			return nil, exit.Usage(fmt.Errorf("--timeline: %w", err))
 		}
-		all = append(all, progress.NewTimeline(file, con.timeline, con.timelineTitle(time.Now())))
+		all = append(all, progress.NewTimeline(file, con.timelineTitle(time.Now())))
 	}
 	switch {
 	case con.logFile != "":

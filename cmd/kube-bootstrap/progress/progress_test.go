@@ -3,11 +3,7 @@ package progress
 import (
 	"bytes"
 	"encoding/json"
-	"encoding/xml"
 	"errors"
-	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -143,20 +139,5 @@ func TestJSONLines(t *testing.T) {
 	must.NoError(t, json.Unmarshal([]byte(found[len(found)-1]), &last))
 	if last.Step != "load <images>" || last.Kind != step.Failed || last.Err == nil || last.Err.Error() != "no space" || last.Stage != 1 || !last.At.Equal(at(90)) {
 		t.Errorf("%+v", last)
-	}
-}
-
-func TestTimelineIsAnSVG(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "t.svg")
-	file, err := os.Create(path)
-	must.NoError(t, err)
-	draw(NewTimeline(file, path, "a <run>"))
-	text := must.Read(t, path)
-	d := xml.NewDecoder(bytes.NewReader(text))
-	for err == nil {
-		_, err = d.Token()
-	}
-	if !errors.Is(err, io.EOF) || strings.Count(string(text), "<rect") != 1+3 || !strings.Contains(string(text), "load &lt;images&gt;") || !strings.Contains(string(text), "a &lt;run&gt;") {
-		t.Errorf("%v\n%s", err, text)
 	}
 }
