@@ -62,7 +62,7 @@ func (e Engine) Watch(ctx context.Context, units initsystem.Units, in *Inbox) {
 }
 
 func (e Engine) awaitStart(ctx context.Context, units initsystem.Units) {
-	ctx, cancel := context.WithTimeout(ctx, startPause)
+	ctx, cancel := context.WithTimeout(ctx, startPause) //nolint:forbidigo // pause between looks
 	defer cancel()
 	_ = step.Pause(ctx, settle) // a service that is active may not answer
 	if e.Unit == "" {

@@ -44,7 +44,7 @@ func (f Front) servers() *pool {
 // are off, and get the old addresses again.
 func (f Front) follow(ctx context.Context, servers *pool) {
 	for pause := firstLook; ctx.Err() == nil; {
-		limited, cancel := context.WithTimeout(ctx, lookEvery)
+		limited, cancel := context.WithTimeout(ctx, lookEvery) //nolint:forbidigo // a single try: the loop goes on
 		if ips, err := net.DefaultResolver.LookupHost(limited, f.Name); err == nil && len(ips) > 0 {
 			servers.use(ctx, ips)
 			pause = lookEvery

@@ -118,7 +118,7 @@ func (p *pool) look(ctx context.Context, ip string) error {
 	if alone {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, probeLimit)
+	ctx, cancel := context.WithTimeout(ctx, probeLimit) //nolint:forbidigo // a single try: the next server is asked
 	defer cancel()
 	return p.probe(ctx, address(ip, p.port))
 }

@@ -118,7 +118,7 @@ func (k *keptError) Read(p []byte) (int, error) {
 // interrupt sends SIGINT to the command, ends its stdin and waits shortly for its last
 // output. Nothing writes output afterwards.
 func (e *execution) interrupt(ctx context.Context, done <-chan struct{}) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second) //nolint:forbidigo // how long an interrupted command may write its last output
 	defer cancel()
 	if pid := e.pid.text(); pid != "" {
 		_ = e.docker.ExecIn(ctx, e.container, host.Command{Args: []string{"kill", "-INT", pid}})

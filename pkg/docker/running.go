@@ -122,7 +122,7 @@ func removeContainer(ctx context.Context, api *client.Client, name string) error
 	if !errdefs.IsConflict(err) {
 		return gone(err)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, step.Limit(ctx), err)
+	ctx, cancel := context.WithTimeoutCause(ctx, step.Limit(ctx), err) //nolint:forbidigo // step.Limit, with a cause of its own
 	defer cancel()
 	end := api.ContainerWait(ctx, name, client.ContainerWaitOptions{Condition: container.WaitConditionRemoved})
 	select {

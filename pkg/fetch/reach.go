@@ -47,7 +47,7 @@ func (c *Client) Reachable(ctx context.Context, address string) error {
 		return err
 	}
 	var connected atomic.Bool
-	ctx, cancel := context.WithTimeout(ctx, answerLimit)
+	ctx, cancel := context.WithTimeout(ctx, answerLimit) //nolint:forbidigo // connectLimit, and an error of TLS after it
 	defer cancel()
 	defer time.AfterFunc(connectLimit, func() {
 		if !connected.Load() {

@@ -74,7 +74,7 @@ type question[T any] func(ctx context.Context, from name.Repository, options []r
 
 // query asks the upstream of a target about its repository.
 func query[T any](ctx context.Context, t target, ask question[T]) (answer T, err error) {
-	ctx, cancel := context.WithTimeout(ctx, askLimit)
+	ctx, cancel := context.WithTimeout(ctx, askLimit) //nolint:forbidigo // a node asks the upstream itself afterwards, documented
 	defer cancel()
 	repository, err := t.upstream.registry.Repository(t.repository)
 	if err != nil {

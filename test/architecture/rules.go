@@ -187,7 +187,6 @@ func (s source) violations() []string {
 		return all
 	}
 	all = append(all, s.imports()...)
-	all = append(all, s.limits()...)
 	if !s.isTest() && !strings.HasPrefix(s.dir, "cmd/") {
 		all = append(all, s.printing()...)
 	}

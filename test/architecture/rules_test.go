@@ -2,7 +2,6 @@ package architecture
 
 import (
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -58,8 +57,6 @@ func TestABadTreeIsSeen(t *testing.T) {
 		"pkg/etcd/etcd.go: imports pkg/plan, which is not below pkg/etcd",
 		"pkg/etcd/etcd.go: fmt.Println; only cmd prints or exits",
 		"pkg/etcd/etcd.go: os.Exit; only cmd prints or exits",
-		"pkg/etcd/limit.go: pkg/etcd.answerLimit has a time limit of its own; take step.Limit, or say in test/architecture what else it is",
-		"pkg/etcd/limit.go: pkg/etcd.wait has a time limit of its own; take step.Limit, or say in test/architecture what else it is",
 		"pkg/etcd/function.go: endless has 82 lines; cut it, 80 are enough",
 		"pkg/etcd/long.go: 401 lines; cut it, 400 are enough",
 		"pkg/flannel: 2 package comments (pkg/flannel/a.go, pkg/flannel/b.go); keep one",
@@ -73,28 +70,6 @@ func TestABadTreeIsSeen(t *testing.T) {
 	slices.Sort(want)
 	if !slices.Equal(found, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(found, "\n"), strings.Join(want, "\n"))
-	}
-}
-
-// TestEverySpanIsThere: an exception for code that no longer exists would also
-// allow future code of that name.
-func TestEverySpanIsThere(t *testing.T) {
-	has := map[string]bool{}
-	err := filepath.WalkDir("../../pkg", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || !strings.HasSuffix(name, ".go") {
-			return err
-		}
-		file, err := read("../..", name)
-		for _, span := range file.spansOfTime() {
-			has[span] = true
-		}
-		return err
-	})
-	must.NoError(t, err)
-	for name := range spans {
-		if !has[name] {
-			t.Errorf("%s is listed and has no span of time", name)
-		}
 	}
 }
 

@@ -142,7 +142,7 @@ var readyScript string
 
 func (m Machine) ready(ctx context.Context) error {
 	limit := step.Limit(ctx)
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("Docker on %s does not answer within %s", m.config.Name, limit))
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("Docker on %s does not answer within %s", m.config.Name, limit)) //nolint:forbidigo // step.Limit, with a cause of its own
 	defer cancel()
 	step.Report(ctx, "wait for its Docker", 0, 0)
 	err := m.session.Node(m.config.Name).Run(ctx, driver.Script(readyScript, "5000")...)
