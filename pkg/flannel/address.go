@@ -43,7 +43,7 @@ const longestValue = 1 << 10
 
 // claimAddress notes the address of a lease, unless it belongs to another host.
 func claimAddress(ctx context.Context, client *clientv3.Client, host string, wanted hostLease, controlPlanes []string) error {
-	foreign := fmt.Errorf("PublicIP: %s is the address of another host", wanted.host)
+	foreign := wanted.foreign()
 	if slices.Contains(controlPlanes, wanted.host.String()) {
 		return foreign
 	}
@@ -51,8 +51,8 @@ func claimAddress(ctx context.Context, client *clientv3.Client, host string, wan
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(all, func(l hostLease) bool { return l.host == wanted.host && l.subnet != wanted.subnet }) {
-		return foreign
+	if err := wanted.conflict(all); err != nil {
+		return err
 	}
 	key := addressKey + wanted.host.String()
 	missing := clientv3.Compare(clientv3.Version(key), "=", 0)
@@ -65,6 +65,26 @@ func claimAddress(ctx context.Context, client *clientv3.Client, host string, wan
 	}
 	if kvs := noted.Responses[0].GetResponseRange().Kvs; len(kvs) != 1 || string(kvs[0].Value) != host {
 		return foreign
+	}
+	return nil
+}
+
+func (l hostLease) foreign() error {
+	return fmt.Errorf("PublicIP: %s is the address of another host", l.host)
+}
+
+// conflict returns an error if another host has the address or the WireGuard key of a lease.
+// flanneld has one peer for each key, and would give the peer of that host this subnet
+// instead of its own.
+func (l hostLease) conflict(all []hostLease) error {
+	for _, other := range all {
+		switch {
+		case other.subnet == l.subnet:
+		case other.host == l.host:
+			return l.foreign()
+		case l.wgKey != "" && other.wgKey == l.wgKey:
+			return fmt.Errorf("PublicKey: %s is the key of another host", l.wgKey)
+		}
 	}
 	return nil
 }

@@ -1,7 +1,10 @@
 package flannel
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -30,6 +33,7 @@ type hostLease struct {
 	host    netip.Addr // PublicIP, under which the other hosts reach the host
 	backend string
 	mac     string // of the VXLAN link
+	wgKey   string // public key of the WireGuard link
 }
 
 // Etcd is the access of flanneld to etcd.
@@ -86,8 +90,9 @@ func leasesOf(ctx context.Context, client *clientv3.Client, publicIP string) ([]
 	return slices.DeleteFunc(all, func(l hostLease) bool { return l.host.String() != publicIP }), err
 }
 
-// parseHostLease parses a lease. It accepts only the address of a machine and the MAC
-// address that EnsureVTEP derives from it: flanneld and the filter of hosts act on both.
+// parseHostLease parses a lease. It accepts only what flanneld reads in the same way, with the
+// address of a machine and the MAC address that EnsureVTEP derives from it: flanneld and the
+// filter of hosts act on both.
 func parseHostLease(key string, value []byte) (l hostLease, err error) {
 	name := strings.TrimPrefix(key, subnetsKey)
 	l.key = key
@@ -98,19 +103,70 @@ func parseHostLease(key string, value []byte) (l hostLease, err error) {
 		PublicIP    string
 		PublicIPv6  *string
 		BackendType string
-		BackendData struct{ VtepMAC string }
+		BackendData struct {
+			VNI       uint32
+			VtepMAC   string
+			PublicKey string
+			Port      uint16
+		}
 	}
-	if err := json.Unmarshal(value, &v); err != nil {
+	if err := cmp.Or(plain(value), json.Unmarshal(value, &v)); err != nil {
 		return l, err
 	}
-	l.backend, l.mac = v.BackendType, v.BackendData.VtepMAC
+	l.backend, l.mac, l.wgKey = v.BackendType, v.BackendData.VtepMAC, v.BackendData.PublicKey
 	if l.host, err = netip.ParseAddr(v.PublicIP); err != nil || !l.host.Is4() || !l.host.IsGlobalUnicast() || v.PublicIPv6 != nil {
 		return l, fmt.Errorf("PublicIP: %q is not the IPv4 address of a machine", v.PublicIP)
 	}
 	if l.backend == "vxlan" && l.mac != vtepMAC(v.PublicIP) {
 		return l, fmt.Errorf("VtepMAC: %q is not the MAC address of %s, %s", l.mac, v.PublicIP, vtepMAC(v.PublicIP))
 	}
+	// A key with other unused bits at its end is the same key for WireGuard.
+	if key, err := base64.StdEncoding.Strict().DecodeString(l.wgKey); l.backend == "wireguard" && (err != nil || len(key) != wgKeyBytes) {
+		return l, fmt.Errorf("PublicKey: %q is not a key of WireGuard", l.wgKey)
+	}
 	return l, nil
+}
+
+const wgKeyBytes = 32
+
+// plain returns an error for JSON that flanneld may read as another value, or cannot read.
+// flanneld keeps the last of several fields of one name and does not decode escapes in
+// addresses. An agent that expects the route of such a lease would restart flanneld again
+// and again.
+func plain(value []byte) error {
+	if bytes.ContainsRune(value, '\\') {
+		return errors.New("it has an escape sequence")
+	}
+	return eachOnce(json.NewDecoder(bytes.NewReader(value)))
+}
+
+// eachOnce returns an error if an object has two fields whose names encoding/json takes for
+// the same.
+func eachOnce(d *json.Decoder) error {
+	token, err := d.Token()
+	if token == json.Delim('[') {
+		return errors.New("it has a list") // flanneld writes none
+	}
+	if err != nil || token != json.Delim('{') {
+		return err
+	}
+	var names []string
+	for d.More() {
+		field, err := d.Token()
+		if err != nil {
+			return err
+		}
+		name, _ := field.(string)
+		if slices.ContainsFunc(names, func(other string) bool { return strings.EqualFold(name, other) }) {
+			return fmt.Errorf("it has the field %q twice", name)
+		}
+		names = append(names, name)
+		if err := eachOnce(d); err != nil {
+			return err
+		}
+	}
+	_, err = d.Token()
+	return err
 }
 
 // Skipped returns the errors of the leases that this host ignores.
