@@ -72,7 +72,7 @@ func (g Gate) Serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	calls := &server{Gate: g, users: map[string]*user{}}
+	calls := &server{Gate: g, hosts: map[string]*access{}}
 	defer calls.close()
 	server := hosts.Server(calls.handler())
 	server.TLSConfig = &tls.Config{
@@ -108,7 +108,7 @@ func (g Gate) serving() (*tls.Config, error) {
 type server struct {
 	Gate
 	mu    sync.Mutex
-	users map[string]*user
+	hosts map[string]*access
 }
 
 // handler passes gRPC calls, and answers the probes of balancers.

@@ -5,9 +5,12 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +18,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/status"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
@@ -125,4 +129,36 @@ func TestAHostHasFewConnections(t *testing.T) {
 		}
 	}
 	t.Errorf("%d connections stay open", 2*hosts.Connections)
+}
+
+// TestMoreCertificatesGiveNoMoreAccess: a worker may request any number of certificates, each
+// for another user of etcd.
+func TestMoreCertificatesGiveNoMoreAccess(t *testing.T) {
+	s := &server{hosts: map[string]*access{}, Gate: Gate{Etcd: "127.0.0.1:1", As: func(string) (*tls.Config, error) { return &tls.Config{MinVersion: tls.VersionTLS12}, nil }}}
+	defer s.close()
+	a, _, err := s.access("web", "flannel:web:00000000")
+	must.NoError(t, err)
+	other, _, err := s.access("other", "flannel:other:00000001")
+	must.NoError(t, err)
+	for i := range 200 {
+		user := fmt.Sprintf("flannel:web:%08x", i)
+		now, conn, err := s.access("web", user)
+		must.NoError(t, err)
+		if now != a {
+			t.Fatalf("%s has limits of its own", user)
+		}
+		if a.conns[user] != conn || conn.GetState() == connectivity.Shutdown {
+			t.Fatalf("no connection of %s", user)
+		}
+	}
+	if len(a.conns) > mostUsers || a.conns["flannel:web:000000c6"] == nil {
+		t.Errorf("connections of %q", slices.Sorted(maps.Keys(a.conns)))
+	}
+	if other == a || len(other.conns) != 1 {
+		t.Error("another host shares the limits")
+	}
+	former := "flannel:web:00000000" // of a client that still has it
+	if _, conn, err := s.access("web", former); err != nil || a.conns[former] != conn || len(a.conns) > mostUsers {
+		t.Errorf("an older user: %v, %d connections", err, len(a.conns))
+	}
 }

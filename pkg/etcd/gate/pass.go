@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
+	"slices"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -19,8 +21,12 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
+// The limits are those of a worker with all of its certificates, of which it may request any
+// number.
 const (
 	mostCalls = 32 // of a worker at a time
+	// mostUsers are the users of a worker with a connection to etcd, which has three of them.
+	mostUsers = 4
 	// mostRequests are the requests of one call. Each request of a watch may need memory in
 	// etcd; a client of etcd continues its watches in another call.
 	mostRequests = 100
@@ -32,9 +38,9 @@ const (
 	smallBuffer                 = 4 << 10 // bytes; gRPC has 32 KiB for each direction of each connection
 )
 
-// user is a worker's access to etcd.
-type user struct {
-	conn             *grpc.ClientConn
+// access is a worker's access to etcd.
+type access struct {
+	conns            map[string]*grpc.ClientConn // by user, which is one of its certificates
 	calls            *semaphore.Weighted
 	requests, writes *rate.Limiter
 }
@@ -53,25 +59,25 @@ func (s *server) pass(_ any, worker grpc.ServerStream) error {
 	if host == "" {
 		return status.Errorf(codes.PermissionDenied, "%q is not the user of a worker", name)
 	}
-	u, err := s.user(name)
+	a, conn, err := s.access(host, name)
 	if err != nil {
 		return status.Error(codes.Unavailable, err.Error())
 	}
-	if !u.calls.TryAcquire(1) {
+	if !a.calls.TryAcquire(1) {
 		return status.Error(codes.ResourceExhausted, "too many calls of this worker at a time")
 	}
-	defer u.calls.Release(1)
-	if err := s.await(ctx, rule, u); err != nil {
+	defer a.calls.Release(1)
+	if err := s.await(ctx, rule, a, conn); err != nil {
 		return err
 	}
 	both := &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}
-	etcd, err := u.conn.NewStream(outgoing(ctx), both, method, grpc.ForceCodecV2(frames{}))
+	etcd, err := conn.NewStream(outgoing(ctx), both, method, grpc.ForceCodecV2(frames{}))
 	if err != nil {
 		return err
 	}
 	refused := make(chan error, 1)
 	go func() {
-		err := s.requests(ctx, rule, host, worker, etcd, u.requests)
+		err := s.requests(ctx, rule, host, worker, etcd, a.requests)
 		if err != nil {
 			refused <- err
 			cancel()
@@ -88,11 +94,11 @@ func (s *server) pass(_ any, worker grpc.ServerStream) error {
 
 // await waits until a worker may make one more change. etcd does not look whether the user of
 // a lease exists, so that the gate looks whether this user may still read.
-func (s *server) await(ctx context.Context, r rule, u *user) error {
+func (s *server) await(ctx context.Context, r rule, a *access, conn *grpc.ClientConn) error {
 	if !r.writes {
 		return nil
 	}
-	if err := u.writes.Wait(ctx); err != nil {
+	if err := a.writes.Wait(ctx); err != nil {
 		return status.Error(codes.ResourceExhausted, err.Error())
 	}
 	read, err := proto.Marshal(&etcdserverpb.RangeRequest{Key: []byte(s.Readable[0]), CountOnly: true})
@@ -100,7 +106,7 @@ func (s *server) await(ctx context.Context, r rule, u *user) error {
 		return err
 	}
 	request, answer := frame(read), frame{}
-	return u.conn.Invoke(ctx, "/etcdserverpb.KV/Range", &request, &answer, grpc.ForceCodecV2(frames{}))
+	return conn.Invoke(ctx, "/etcdserverpb.KV/Range", &request, &answer, grpc.ForceCodecV2(frames{}))
 }
 
 // requests passes the requests of a call until the worker has sent the last one.
@@ -161,26 +167,46 @@ func outgoing(ctx context.Context) context.Context {
 	return ctx
 }
 
-func (s *server) user(name string) (*user, error) {
+// access returns the access of a host, and its connection as a user.
+func (s *server) access(host, user string) (*access, *grpc.ClientConn, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if u := s.users[name]; u != nil {
-		return u, nil
+	a := s.hosts[host]
+	if a == nil {
+		a = &access{conns: map[string]*grpc.ClientConn{}, calls: semaphore.NewWeighted(mostCalls),
+			requests: rate.NewLimiter(requestsPerSecond, mostAtOnce), writes: rate.NewLimiter(writesPerSecond, mostWrites)}
+		s.hosts[host] = a
 	}
-	trust, err := s.As(name)
+	if conn := a.conns[user]; conn != nil {
+		return a, conn, nil
+	}
+	conn, err := s.connect(user)
+	if err != nil {
+		return nil, nil, err
+	}
+	a.conns[user] = conn
+	a.dropFormer(user)
+	return a, conn, nil
+}
+
+// dropFormer closes the connections of the oldest users but one. The names of users sort by age.
+func (a *access) dropFormer(except string) {
+	for _, user := range slices.Sorted(maps.Keys(a.conns)) {
+		if len(a.conns) > mostUsers && user != except {
+			_ = a.conns[user].Close()
+			delete(a.conns, user)
+		}
+	}
+}
+
+func (s *server) connect(user string) (*grpc.ClientConn, error) {
+	trust, err := s.As(user)
 	if err != nil {
 		return nil, err
 	}
-	conn, err := grpc.NewClient("passthrough:///"+s.Etcd, grpc.WithTransportCredentials(credentials.NewTLS(trust)), grpc.WithIdleTimeout(quietConnection),
+	return grpc.NewClient("passthrough:///"+s.Etcd, grpc.WithTransportCredentials(credentials.NewTLS(trust)), grpc.WithIdleTimeout(quietConnection),
 		grpc.WithReadBufferSize(smallBuffer), grpc.WithWriteBufferSize(smallBuffer),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(mostAnswer)))
-	if err != nil {
-		return nil, err
-	}
-	u := &user{conn: conn, calls: semaphore.NewWeighted(mostCalls),
-		requests: rate.NewLimiter(requestsPerSecond, mostAtOnce), writes: rate.NewLimiter(writesPerSecond, mostWrites)}
-	s.users[name] = u
-	return u, nil
 }
 
 // mostAnswer is larger than the list of all leases, in bytes.
@@ -189,8 +215,10 @@ const mostAnswer = 64 << 20
 func (s *server) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, u := range s.users {
-		_ = u.conn.Close()
+	for _, a := range s.hosts {
+		for _, conn := range a.conns {
+			_ = conn.Close()
+		}
 	}
 }
 
