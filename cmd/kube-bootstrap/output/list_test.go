@@ -2,7 +2,10 @@ package output
 
 import (
 	"bytes"
+	"strings"
 	"testing"
+
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 func TestFormatsOfAList(t *testing.T) {
@@ -55,5 +58,18 @@ func TestOnlyListsHaveNamesAndWideTables(t *testing.T) {
 	}
 	if Format("xml").check(listFormats, listWords) == nil {
 		t.Error("xml is accepted")
+	}
+}
+
+// TestATableControlsNoTerminal: a node writes some of its fields itself.
+func TestATableControlsNoTerminal(t *testing.T) {
+	var out strings.Builder
+	columns := []Column[string]{{Head: "VERSION", Cell: func(s string) string { return s }}}
+	for _, format := range []Format{Table, wide, name} {
+		out.Reset()
+		must.NoError(t, printList(format, &out, "Node", []string{"v1\x1b[2J\u009b2J"}, columns))
+		if strings.ContainsAny(out.String(), "\x1b\u009b") || !strings.Contains(out.String(), `v1\x1b[2J\u009b2J`) {
+			t.Errorf("%s: %q", format, out.String())
+		}
 	}
 }

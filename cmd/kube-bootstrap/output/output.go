@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/exit"
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/progress"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 )
 
@@ -69,7 +70,7 @@ func (f Format) Print(out io.Writer, kind string, data any, table func(io.Writer
 		return err
 	}
 	if f == Table {
-		w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
+		w := tabwriter.NewWriter(printable{out}, 0, 0, 3, ' ', 0)
 		table(w)
 		return w.Flush()
 	}
@@ -78,6 +79,16 @@ func (f Format) Print(out io.Writer, kind string, data any, table func(io.Writer
 		return err
 	}
 	return f.printJSON(out, text)
+}
+
+// printable makes what is written progress.Printable. A tabwriter writes whole characters.
+type printable struct{ out io.Writer }
+
+func (p printable) Write(text []byte) (int, error) {
+	if _, err := io.WriteString(p.out, progress.Printable(string(text))); err != nil {
+		return 0, err
+	}
+	return len(text), nil
 }
 
 func (f Format) printJSON(out io.Writer, text json.RawMessage) error {

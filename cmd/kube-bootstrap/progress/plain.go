@@ -117,9 +117,9 @@ func Lines(mark string, at time.Time, text string) string {
 	return fmt.Sprintf("%s [%s] %s\n", mark, at.Format("0102 15:04:05"), Indented(text))
 }
 
-// Indented indents all lines of a text but the first.
+// Indented indents all lines of a text but the first, and makes it Printable.
 func Indented(text string) string {
-	return strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n    ")
+	return strings.ReplaceAll(strings.TrimRight(Printable(text), "\n"), "\n", "\n    ")
 }
 
 const keptLogs = 20

@@ -21,6 +21,7 @@ type screen struct {
 // draw replaces the moving lines and adds permanent lines above them. It writes
 // once and erases only what it does not overwrite, to avoid flicker.
 func (s *screen) draw(still, moving []string) {
+	still, moving = eachPrintable(still), eachPrintable(moving)
 	if len(still)+len(moving)+len(s.drawn) == 0 {
 		return
 	}
@@ -34,6 +35,13 @@ func (s *screen) draw(still, moving []string) {
 	b.WriteString("\x1b[J")
 	s.drawn = moving
 	_, _ = io.WriteString(s.out, b.String())
+}
+
+func eachPrintable(lines []string) (all []string) {
+	for _, text := range lines {
+		all = append(all, Printable(text))
+	}
+	return all
 }
 
 // rows returns how many rows the moving lines take: the terminal may have become narrower.
