@@ -257,3 +257,10 @@ func TestManyHostsAndSlowOnes(t *testing.T) {
 	}
 	fetched(t, client(t, "amd64", c), host.Files{Root: t.TempDir()})
 }
+
+// TestOneHostLeavesTransfersToOthers: a host may read slowly for hours.
+func TestOneHostLeavesTransfersToOthers(t *testing.T) {
+	if transfers < 2*hosts.Connections {
+		t.Errorf("one host can have %d of %d transfers", min(hosts.Connections, transfers), transfers)
+	}
+}
