@@ -6,6 +6,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"slices"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -52,14 +53,13 @@ func (s signer) list(ctx context.Context) ([]certificatesv1.CertificateSigningRe
 // refusal is the reason why the author of a request must not make it.
 type refusal struct{ error }
 
-// answer calls do for each request, and denies a request for which do returns a
-// refusal. A conflict means that another control plane has answered the request at
-// the same time.
+// answer calls do for the open requests, in the order of inTurns, and denies a request for
+// which do returns a refusal. A conflict means that another control plane has answered the
+// request at the same time.
 func (s signer) answer(ctx context.Context, do func(kubernetes.Interface, *certificatesv1.CertificateSigningRequest) error) error {
 	requests, client, err := s.list(ctx)
 	errs := []error{err}
-	for i := range requests {
-		csr := &requests[i]
+	for _, csr := range inTurns(requests) {
 		err := do(client, csr)
 		if errors.As(err, new(refusal)) {
 			err = errors.Join(err, decide(ctx, client, csr, certificatesv1.CertificateDenied, err.Error()))
@@ -69,6 +69,34 @@ func (s signer) answer(ctx context.Context, do func(kubernetes.Interface, *certi
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// mostOfNode are the open requests of a node that are looked at, the newest ones. A kubelet needs
+// one, and makes another every quarter of an hour until it is answered.
+const mostOfNode = 10
+
+// inTurns returns the open requests: the newest of each author first, then the second of each.
+// A node, which may make any number of requests, so does not delay the others.
+func inTurns(requests []certificatesv1.CertificateSigningRequest) (all []*certificatesv1.CertificateSigningRequest) {
+	turns, of := map[*certificatesv1.CertificateSigningRequest]int{}, map[string]int{}
+	for i := range requests {
+		if csr := &requests[i]; len(csr.Status.Certificate) == 0 && deniedBy(csr) == nil {
+			all = append(all, csr)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *certificatesv1.CertificateSigningRequest) int {
+		return b.CreationTimestamp.Compare(a.CreationTimestamp.Time)
+	})
+	for _, csr := range all {
+		turns[csr] = of[csr.Spec.Username]
+		of[csr.Spec.Username]++
+	}
+	all = slices.DeleteFunc(all, func(csr *certificatesv1.CertificateSigningRequest) bool {
+		_, isNode := nodeOf(csr)
+		return isNode && turns[csr] >= mostOfNode
+	})
+	slices.SortStableFunc(all, func(a, b *certificatesv1.CertificateSigningRequest) int { return turns[a] - turns[b] })
+	return all
 }
 
 // decide approves or denies a request that has no decision yet. An earlier run,

@@ -49,12 +49,14 @@ func NodeCertificates(ctx context.Context, api kube.Connect) (all []NodeCertific
 
 // DeleteNodeRequests deletes the requests of one kubelet for client certificates.
 func DeleteNodeRequests(ctx context.Context, api kube.Connect, node string) error {
-	return kubeletClients(api).answer(ctx, func(client kubernetes.Interface, csr *certificatesv1.CertificateSigningRequest) error {
-		if c, ok := issuedTo(csr); !ok || c.Node != node {
-			return nil
+	requests, client, err := kubeletClients(api).list(ctx)
+	errs := []error{err}
+	for i := range requests {
+		if c, ok := issuedTo(&requests[i]); ok && c.Node == node {
+			errs = append(errs, kube.IgnoreNotFound(client.CertificatesV1().CertificateSigningRequests().Delete(ctx, requests[i].Name, metav1.DeleteOptions{})))
 		}
-		return client.CertificatesV1().CertificateSigningRequests().Delete(ctx, csr.Name, metav1.DeleteOptions{})
-	})
+	}
+	return errors.Join(errs...)
 }
 
 // issuedTo reads a request that was answered, by a token or by the node itself.

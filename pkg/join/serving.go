@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -58,11 +59,12 @@ type Host struct {
 func (a Approver) Approve(ctx context.Context) error {
 	var refused []error
 	requests := signer{a.API, certificatesv1.KubeletServingSignerName}
+	known := sync.OnceValues(func() (cluster, error) { return a.known(ctx) })
 	err := requests.answer(ctx, func(client kubernetes.Interface, csr *certificatesv1.CertificateSigningRequest) error {
 		if !pending(csr) {
 			return nil
 		}
-		if err := a.approve(ctx, client, csr); err != nil && !apierrors.IsConflict(err) {
+		if err := a.approve(ctx, client, csr, known); err != nil && !apierrors.IsConflict(err) {
 			node := strings.TrimPrefix(csr.Spec.Username, nodeUserPrefix)
 			refused = append(refused, fmt.Errorf("request %s of node %s was not approved: %w", csr.Name, node, err))
 		}
@@ -75,13 +77,31 @@ func pending(csr *certificatesv1.CertificateSigningRequest) bool {
 	return len(csr.Status.Certificate) == 0 && len(csr.Status.Conditions) == 0
 }
 
-func (a Approver) approve(ctx context.Context, client kubernetes.Interface, csr *certificatesv1.CertificateSigningRequest) error {
+// cluster is what the cluster knows of its hosts.
+type cluster struct {
+	nodes []corev1.Node
+	hosts []Host
+}
+
+func (a Approver) known(ctx context.Context) (cluster, error) {
+	client, err := a.API.Client()
+	if err != nil {
+		return cluster{}, err
+	}
 	nodes, listErr := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	hosts, err := a.Hosts(ctx)
 	if err := cmp.Or(listErr, err); err != nil {
+		return cluster{}, err
+	}
+	return cluster{nodes.Items, hosts}, nil
+}
+
+func (a Approver) approve(ctx context.Context, client kubernetes.Interface, csr *certificatesv1.CertificateSigningRequest, known func() (cluster, error)) error {
+	now, err := known()
+	if err != nil {
 		return err
 	}
-	if err := a.Check(csr, nodes.Items, hosts); err != nil {
+	if err := a.Check(csr, now.nodes, now.hosts); err != nil {
 		return err
 	}
 	return decide(ctx, client, csr, certificatesv1.CertificateApproved, "the node asks for its own name and addresses")
@@ -261,5 +281,7 @@ func (a Approver) own(ctx context.Context, node string, csr *certificatesv1.Cert
 	if !pending(csr) {
 		return nil // approved by a run that was cut short
 	}
-	return a.API.Do(func(client kubernetes.Interface) error { return a.approve(ctx, client, csr) })
+	return a.API.Do(func(client kubernetes.Interface) error {
+		return a.approve(ctx, client, csr, func() (cluster, error) { return a.known(ctx) })
+	})
 }
