@@ -62,7 +62,7 @@ type execution struct {
 	command   host.Command
 	stream    client.HijackedResponse
 	pid       firstLine
-	kept      bytes.Buffer
+	kept      beginning
 }
 
 func (e *execution) copy(ctx context.Context) error {
@@ -152,6 +152,22 @@ func (e *execution) result(ctx context.Context, id string) error {
 	}
 }
 
+// beginning keeps the first bytes of a stream, as the reason of an error.
+type beginning struct{ kept bytes.Buffer }
+
+// longestReason is the most that is kept, in bytes: somebody else may control the container.
+const longestReason = 64 << 10
+
+func (b *beginning) Write(p []byte) (int, error) {
+	_, _ = b.kept.Write(p[:min(len(p), longestReason-b.kept.Len())]) // never fails
+	return len(p), nil
+}
+
+func (b *beginning) String() string { return b.kept.String() }
+
+// longestPID is longer than the line with a process ID, in bytes.
+const longestPID = 32
+
 // firstLine keeps the first line of a stream and passes on the rest.
 type firstLine struct {
 	mu   sync.Mutex
@@ -167,8 +183,8 @@ func (f *firstLine) Write(p []byte) (int, error) {
 		return f.rest.Write(p)
 	}
 	line, rest, found := bytes.Cut(p, []byte("\n"))
-	f.kept.Write(line)
-	f.done = found
+	f.kept.Write(line[:min(len(line), longestPID)])
+	f.done = found || f.kept.Len() >= longestPID
 	if len(rest) == 0 {
 		return len(p), nil
 	}

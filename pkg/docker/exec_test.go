@@ -115,3 +115,17 @@ func TestNothingIsWrittenAfterAnInterrupt(t *testing.T) {
 		}
 	})
 }
+
+// TestLongAnswersAreCut: whoever controls a container could fill the memory of this machine.
+func TestLongAnswersAreCut(t *testing.T) {
+	var reason beginning
+	pid := firstLine{rest: &reason}
+	for range 100 {
+		if n, err := pid.Write(make([]byte, 64<<10)); n != 64<<10 || err != nil {
+			t.Fatalf("%d, %v", n, err)
+		}
+	}
+	if len(pid.text()) > longestPID || len(reason.String()) != longestReason {
+		t.Errorf("kept are %d bytes of the first line and %d of the rest", len(pid.text()), len(reason.String()))
+	}
+}

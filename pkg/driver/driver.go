@@ -49,11 +49,27 @@ func (n Node) Run(ctx context.Context, args ...string) error {
 	return n.Exec(ctx, host.Command{Args: args})
 }
 
-// Output runs a command and returns its output.
+// longestOutput is more than any command prints whose output is read, in bytes.
+const longestOutput = 16 << 20
+
+// Output runs a command and returns its output. It refuses an endless one: somebody else may
+// control the node.
 func (n Node) Output(ctx context.Context, args ...string) (string, error) {
-	var out strings.Builder
+	out := output{left: longestOutput}
 	err := n.Exec(ctx, host.Command{Args: args, Stdout: &out})
-	return out.String(), err
+	return out.kept.String(), err
+}
+
+type output struct {
+	kept strings.Builder
+	left int
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	if o.left -= len(p); o.left < 0 {
+		return 0, fmt.Errorf("the command printed more than %d MiB", longestOutput>>20)
+	}
+	return o.kept.Write(p)
 }
 
 // Script returns the command that runs a shell script with arguments.

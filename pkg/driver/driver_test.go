@@ -67,3 +67,16 @@ func left(t *testing.T, path string) {
 		}
 	}
 }
+
+// TestAnEndlessOutputIsRefused: it would fill the memory of this machine.
+func TestAnEndlessOutputIsRefused(t *testing.T) {
+	out := output{left: longestOutput}
+	n, err := io.Copy(&out, io.LimitReader(zeros{}, 2*longestOutput))
+	if err == nil || n > longestOutput || out.kept.Len() > longestOutput || !strings.Contains(err.Error(), "more than 16 MiB") {
+		t.Errorf("%d bytes, %v", n, err)
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { return len(p), nil }

@@ -8,6 +8,10 @@ import (
 // KeptLines is the number of output lines that an error contains.
 const KeptLines = 20
 
+// longestLine is more than any line of kube-bootstrap has, in bytes. A longer one is divided:
+// somebody else may control the node.
+const longestLine = 1 << 20
+
 // Lines is a writer that calls Do for each line, one at a time.
 type Lines struct {
 	Do   func(line []byte)
@@ -21,7 +25,7 @@ func (l *Lines) Write(p []byte) (int, error) {
 	l.rest = append(l.rest, p...)
 	for {
 		line, rest, found := bytes.Cut(l.rest, []byte("\n"))
-		if !found {
+		if !found && len(line) < longestLine {
 			return len(p), nil
 		}
 		l.Do(line)

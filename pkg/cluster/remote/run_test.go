@@ -56,3 +56,18 @@ func TestRelay(t *testing.T) {
 		t.Errorf("explained as %q", err)
 	}
 }
+
+// TestAnEndlessLineIsDivided: it would fill the memory of this machine.
+func TestAnEndlessLineIsDivided(t *testing.T) {
+	longest, all := 0, 0
+	l := Lines{Do: func(line []byte) { longest, all = max(longest, len(line)), all+len(line) }}
+	part := make([]byte, 64<<10)
+	for range 100 {
+		if _, err := l.Write(part); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if kept := len(l.rest); longest == 0 || longest > longestLine+len(part) || all+kept != 100*len(part) {
+		t.Errorf("lines of %d bytes, %d bytes of all, %d are kept", longest, all, kept)
+	}
+}

@@ -3,12 +3,15 @@ package tools
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
+
+	"github.com/opencontainers/go-digest"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/apiserver"
@@ -99,7 +102,7 @@ func copyFromBundle(ctx context.Context, cacheDir, path, arch string) (string, e
 	if err != nil {
 		return "", err
 	}
-	return saveKubectl(ctx, cacheDir, found.Platforms[arch].Manifest.Encoded(), func(w io.Writer) error {
+	return saveKubectl(ctx, cacheDir, found.Platforms[arch].Manifest, func(w io.Writer) error {
 		return bundle.CopyFile(b, w, ref, arch, kubectlPath)
 	})
 }
@@ -109,13 +112,17 @@ func copyFromNode(ctx context.Context, cacheDir string, from driver.Node) (strin
 	if err != nil {
 		return "", err
 	}
-	return saveKubectl(ctx, cacheDir, strings.TrimPrefix(strings.TrimSpace(id), "sha256:"), func(w io.Writer) error {
+	sum, err := digest.Parse(strings.TrimSpace(id)) // it becomes a part of a path
+	if err != nil {
+		return "", fmt.Errorf("image %q of the kubelet: %w", id, err)
+	}
+	return saveKubectl(ctx, cacheDir, sum, func(w io.Writer) error {
 		return from.Exec(ctx, host.Command{Args: []string{"docker", "exec", "kubelet", "cat", "/" + kubectlPath}, Stdout: w})
 	})
 }
 
-func saveKubectl(ctx context.Context, cacheDir, sum string, write func(io.Writer) error) (string, error) {
-	return cache.Get(ctx, cacheDir, "kubectl-"+sum[:min(16, len(sum))], func(dir string) error {
+func saveKubectl(ctx context.Context, cacheDir string, sum digest.Digest, write func(io.Writer) error) (string, error) {
+	return cache.Get(ctx, cacheDir, "kubectl-"+sum.Encoded()[:16], func(dir string) error {
 		file, err := os.OpenFile(filepath.Join(dir, "kubectl"), os.O_CREATE|os.O_WRONLY, 0o755)
 		if err != nil {
 			return err
