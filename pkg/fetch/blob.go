@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -72,9 +73,14 @@ type transfer struct {
 	file     *os.File
 	sum      hash.Hash
 	have     int64
-	resumed  bool // a part of it is from an earlier attempt
+	most     int64 // bytes that are accepted if the server does not state the size
+	resumed  bool  // a part of it is from an earlier attempt
 	progress *step.Counter
 }
+
+// largestFile is larger than any file that is downloaded, in bytes. An endless one would fill the
+// disk before its digest can be compared.
+const largestFile = 4 << 30
 
 func (b blob) fetch(ctx context.Context, partial, path string, progress *step.Counter) error {
 	file, err := os.OpenFile(partial, os.O_RDWR|os.O_CREATE, 0o644)
@@ -82,7 +88,7 @@ func (b blob) fetch(ctx context.Context, partial, path string, progress *step.Co
 		return err
 	}
 	defer file.Close()
-	t := &transfer{blob: b, file: file, sum: b.digest.Algorithm().Hash(), progress: progress}
+	t := &transfer{blob: b, file: file, sum: b.digest.Algorithm().Hash(), most: largestFile, progress: progress}
 	if t.have, err = io.Copy(t.sum, file); err != nil {
 		return err
 	}
@@ -196,12 +202,12 @@ func (t *transfer) begin(resp *http.Response) error {
 }
 
 func (t *transfer) take(body io.Reader) error {
-	if t.size > 0 {
-		body = io.LimitReader(body, t.size-t.have+1)
-	}
-	_, err := io.Copy(io.MultiWriter(t.file, t.sum, t), body)
+	_, err := io.Copy(io.MultiWriter(t.file, t.sum, t), io.LimitReader(body, cmp.Or(t.size, t.most)-t.have+1))
 	if _, disk := errors.AsType[*fs.PathError](err); disk {
 		return err
+	}
+	if t.size == 0 && t.have > t.most {
+		return errors.Join(fmt.Errorf("%s has more than the %d bytes that are accepted", t.url, t.most), t.restart())
 	}
 	if err == nil && t.size > t.have {
 		err = io.ErrUnexpectedEOF

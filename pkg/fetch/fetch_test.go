@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/link"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
@@ -241,5 +242,23 @@ func problem(t *testing.T, err error, name, text string) {
 	found := step.Problems(err)
 	if len(found) != 1 || found[0].Name != name || !strings.Contains(err.Error(), text) {
 		t.Errorf("got %v, want the problem %s with %q", err, name, text)
+	}
+}
+
+// TestAnEndlessFileIsRefused: a server that states no size would fill the disk.
+func TestAnEndlessFileIsRefused(t *testing.T) {
+	file, err := os.Create(filepath.Join(t.TempDir(), "partial"))
+	must.NoError(t, err)
+	defer file.Close()
+	for size, refused := range map[int]bool{100: false, 101: true, 1000: true} {
+		download := &transfer{blob: blob{url: "https://files.example.com/x"}, file: file, sum: sha512.New(), most: 100, progress: step.NewCounter(t.Context(), "x", 0)}
+		must.NoError(t, download.restart())
+		err := download.take(bytes.NewReader(make([]byte, size)))
+		if (err != nil) != refused || refused && (link.IsTransient(err) || !strings.Contains(err.Error(), "more than the 100 bytes")) {
+			t.Errorf("%d bytes: %v", size, err)
+		}
+		if info, err := file.Stat(); err != nil || refused && info.Size() > 0 {
+			t.Errorf("%d bytes: %d are kept, %v", size, info.Size(), err)
+		}
 	}
 }
