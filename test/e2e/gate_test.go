@@ -75,6 +75,10 @@ func etcdAsWorker(t *testing.T, master, worker machine) {
 		"writes an IPv6 address":                put(`{"PublicIP":"::1"}`),
 		"writes the address of a control plane": put(fmt.Sprintf(`{"PublicIP":%q}`, master.ip)),
 		"writes another MAC address":            put(strings.Replace(value, `"VtepMAC":"0a:4b:`, `"VtepMAC":"0a:4c:`, 1)),
+		// flanneld could use none of these, and the agents of all hosts would restart it.
+		"writes an address twice":       put(strings.TrimSuffix(value, "}") + `,"PublicIP":null}`),
+		"writes the backend twice":      put(strings.TrimSuffix(value, "}") + `,"backenddata":{}}`),
+		"writes an address with escape": put(strings.Replace(value, `"`+worker.ip+`"`, fmt.Sprintf(`"\u%04x%s"`, worker.ip[0], worker.ip[1:]), 1)),
 	} {
 		if err := do(); !isDenied(err) {
 			t.Errorf("%s %s: %v", worker.name, what, err)

@@ -15,6 +15,7 @@ import (
 type joinToken struct {
 	Token, CACertHash, MasterIP, CertificateKey string
 	Expires                                     time.Time
+	as                                          string // arguments of curl with another credential than Token
 }
 
 func newToken(t *testing.T, master machine, args ...string) joinToken {

@@ -14,6 +14,29 @@ const (
 	flannelSigner = "kube-bootstrap.dev/flannel"
 )
 
+// nodeAsks has a worker request certificates as its node: no control plane approves them.
+func nodeAsks(t *testing.T, master, worker machine) {
+	t.Helper()
+	asNode := joinToken{MasterIP: master.ip, as: "--cert /var/lib/kubelet/pki/kubelet-client-current.pem"}
+	for subject, signer := range map[string]string{
+		"/O=system:masters/CN=x":                               "kubernetes.io/kube-apiserver-client",
+		"/O=system:nodes/CN=system:node:" + master.name:        kubeletSigner,
+		"/O=kube-bootstrap:agents/CN=x":                        "kubernetes.io/kube-apiserver-client",
+		"/O=kube-bootstrap:cluster-admins/CN=kubernetes-admin": "kubernetes.io/kube-apiserver-client",
+	} {
+		_ = asNode.requests(t, worker, subject, signer) // refused by the API server, or never approved
+	}
+	for _, subject := range []string{"/CN=flannel:" + master.name, "/CN=flannel:free", "/CN=root", "/CN=flannel:" + worker.name + ":00000000"} {
+		asNode.asks(t, worker, subject, flannelSigner, "Denied")
+	}
+	approved := master.kubectl(t, `get csr -o 'jsonpath={range .items[*]}{.metadata.name} {.spec.username} {.spec.signerName} {.status.conditions[*].type}{"\n"}{end}'`)
+	for line := range strings.Lines(approved) {
+		if strings.HasPrefix(line, "token-test-") && strings.Contains(line, " system:node:"+worker.name+" ") && strings.Contains(line, "Approved") {
+			t.Errorf("approved: %s", line)
+		}
+	}
+}
+
 // tokens tries what the holder of a bootstrap token must not be able to do.
 func tokens(t *testing.T, master, worker machine) {
 	t.Helper()
@@ -58,18 +81,12 @@ func tokens(t *testing.T, master, worker machine) {
 // asks requests a client certificate and wants the control plane to decide so.
 func (j joinToken) asks(t *testing.T, from machine, subject, signer, decision string) {
 	t.Helper()
-	const request = `cd /dev/shm && openssl req -new -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout r.key -out r.csr -subj "$SUBJECT" 2>/dev/null &&
-printf '{"apiVersion":"certificates.k8s.io/v1","kind":"CertificateSigningRequest","metadata":{"generateName":"token-test-"},"spec":{"request":"%s","signerName":"%s","usages":["digital signature","client auth"]}}' $(base64 -w0 <r.csr) $SIGNER |
-$CURL -d @- $REQUESTS | sed -n 's/.*"name": "\(token-test-[^"]*\)".*/\1/p'; rm -f r.key r.csr`
-	const requests = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
-	url := "https://" + j.MasterIP + ":6443" + requests
-	variables := "SUBJECT='" + subject + "'; SIGNER=" + signer + "; REQUESTS=" + url + "; CURL='" + j.curl() + "'\n"
-	name := from.sh(t, variables+request)
+	name := j.requests(t, from, subject, signer)
 	if name == "" {
 		t.Fatalf("the request for %s was not accepted", subject)
 	}
 	eventually(t, time.Minute, "a decision on "+subject, func() error {
-		out := from.sh(t, j.curl()+" "+url+"/"+name)
+		out := from.sh(t, j.curl()+" "+j.requestsURL()+"/"+name)
 		if !strings.Contains(out, `"type": "`) {
 			return errors.New(out)
 		}
@@ -80,9 +97,27 @@ $CURL -d @- $REQUESTS | sed -n 's/.*"name": "\(token-test-[^"]*\)".*/\1/p'; rm -
 	})
 }
 
-// curl is the command of a client that shows the token.
+func (j joinToken) requestsURL() string {
+	return "https://" + j.MasterIP + ":6443/apis/certificates.k8s.io/v1/certificatesigningrequests"
+}
+
+// requests requests a client certificate, and returns the name of the request, "" if the API
+// server refuses it.
+func (j joinToken) requests(t *testing.T, from machine, subject, signer string) string {
+	t.Helper()
+	const request = `cd /dev/shm && openssl req -new -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout r.key -out r.csr -subj "$SUBJECT" 2>/dev/null &&
+printf '{"apiVersion":"certificates.k8s.io/v1","kind":"CertificateSigningRequest","metadata":{"generateName":"token-test-"},"spec":{"request":"%s","signerName":"%s","usages":["digital signature","client auth"]}}' $(base64 -w0 <r.csr) $SIGNER |
+$CURL -d @- $REQUESTS | sed -n 's/.*"name": "\(token-test-[^"]*\)".*/\1/p'; rm -f r.key r.csr`
+	return from.sh(t, "SUBJECT='"+subject+"'; SIGNER="+signer+"; REQUESTS="+j.requestsURL()+"; CURL='"+j.curl()+"'\n"+request)
+}
+
+// curl is the command of a client that shows the token, or another credential.
 func (j joinToken) curl() string {
-	return "curl -s --cacert " + pkiDir + "/ca.crt -H Content-Type:application/json --oauth2-bearer " + j.Token
+	credential := j.as
+	if credential == "" {
+		credential = "--oauth2-bearer " + j.Token
+	}
+	return "curl -s --cacert " + pkiDir + "/ca.crt -H Content-Type:application/json " + credential
 }
 
 // reads returns the status code of a request with the token.
