@@ -54,6 +54,9 @@ func (m Member) announce(ctx context.Context) error {
 	}
 	ctx, cancel := step.Limited(ctx)
 	defer cancel()
+	if err := CheckName(ctx, client, m.Name); err != nil {
+		return err
+	}
 	e := m.entry()
 	e.Joining = true
 	_, err = client.Txn(ctx).If(clientv3.Compare(clientv3.Version(e.key()), "=", 0)).Then(clientv3.OpPut(e.key(), encode(e))).Commit()
@@ -150,6 +153,8 @@ type Removed struct {
 	Host     string    `json:"-"`
 	Until    time.Time `json:"until"`              // the last of these certificates expires
 	Accepted []string  `json:"accepted,omitempty"` // SHA-256 of certificates of a later worker with this name
+	// Compromised says that somebody else has these certificates.
+	Compromised bool `json:"compromised,omitempty"`
 }
 
 // NoteRemoved records that a worker was removed.
@@ -168,13 +173,29 @@ func DropRemoved(ctx context.Context, client *clientv3.Client, host string) erro
 	return nil
 }
 
-// WasRemoved reports whether the API servers refuse certificates of a host.
-func WasRemoved(ctx context.Context, client *clientv3.Client, host string) (bool, error) {
+// ReadRemoved returns the record of a host, nil if its certificates are not refused.
+func ReadRemoved(ctx context.Context, client *clientv3.Client, host string) (*Removed, error) {
 	found, err := client.Get(ctx, removedPrefix+host)
 	if err != nil {
-		return false, fmt.Errorf("read %s: %w", removedPrefix+host, err)
+		return nil, fmt.Errorf("read %s: %w", removedPrefix+host, err)
 	}
-	return len(found.Kvs) > 0, nil
+	if len(found.Kvs) == 0 {
+		return nil, nil
+	}
+	r := &Removed{Host: host}
+	_ = json.Unmarshal(found.Kvs[0].Value, r) // all certificates are refused then
+	return r, nil
+}
+
+// CheckName returns a problem if a control plane must not have a name [name-compromised]. The
+// API servers accept all certificates of its kubelet, which it issues itself.
+func CheckName(ctx context.Context, client *clientv3.Client, name string) error {
+	r, err := ReadRemoved(ctx, client, name)
+	if err != nil || r == nil || !r.Compromised {
+		return err
+	}
+	return &step.Problem{Name: "name-compromised", Firm: true, Text: "a host " + name + " was removed with `kube-bootstrap forget --compromised`, and as a control plane of this name its stolen certificates would be accepted",
+		Remedy: "give this host another name (--host-name)"}
 }
 
 // Accept replaces the accepted certificates, unless the record has changed since r was read.

@@ -3,6 +3,7 @@
 package membership
 
 import (
+	"cmp"
 	"context"
 	"crypto"
 	"errors"
@@ -69,11 +70,11 @@ func Admitted(h *local.Host) step.Step {
 // missingPlace lists the changes that takePlace would make.
 func missingPlace(ctx context.Context, h *local.Host, client *clientv3.Client) (diff step.Diff, err error) {
 	name, key := h.Config.HostName, ""
-	refused, err := etcd.WasRemoved(ctx, client, name)
-	if err != nil {
+	removed, err := etcd.ReadRemoved(ctx, client, name)
+	if err := cmp.Or(err, etcd.CheckName(ctx, client, name)); err != nil {
 		return nil, err
 	}
-	if refused {
+	if removed != nil {
 		diff = append(diff, "accept the certificates of this host again")
 	}
 	if h.OwnNetwork() {

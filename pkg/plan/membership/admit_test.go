@@ -10,6 +10,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
@@ -29,10 +30,29 @@ func TestARebuiltControlPlaneIsAcceptedAgain(t *testing.T) {
 		t.Fatalf("got %v, %v", diff, err)
 	}
 	must.NoError(t, takePlace(t.Context(), h, client))
-	refused, err := etcd.WasRemoved(t.Context(), client, "two")
+	removed, err := etcd.ReadRemoved(t.Context(), client, "two")
 	must.NoError(t, err)
-	if diff, err := missingPlace(t.Context(), h, client); refused || len(diff) > 0 || err != nil {
-		t.Errorf("refused %t, %v, %v", refused, diff, err)
+	if diff, err := missingPlace(t.Context(), h, client); removed != nil || len(diff) > 0 || err != nil {
+		t.Errorf("refused %v, %v, %v", removed, diff, err)
+	}
+}
+
+// TestNoControlPlaneHasTheNameOfACompromisedHost: the API servers accept all certificates of a
+// control plane's kubelet.
+func TestNoControlPlaneHasTheNameOfACompromisedHost(t *testing.T) {
+	_, client := newEtcd(t)
+	h := &local.Host{Config: config.Default()}
+	h.Config.HostName = "w1"
+	must.NoError(t, noteRemoved(t.Context(), client, "w1", true))
+	must.NoError(t, noteRemoved(t.Context(), client, "w1", false)) // a later worker of this name has left
+	_, err := missingPlace(t.Context(), h, client)
+	if found := step.Problems(err); len(found) != 1 || found[0].Name != "name-compromised" {
+		t.Fatalf("got %v", err)
+	}
+	h.Config.HostName = "w2"
+	must.NoError(t, noteRemoved(t.Context(), client, "w2", false))
+	if _, err := missingPlace(t.Context(), h, client); err != nil {
+		t.Errorf("the name of a host that has left: %v", err)
 	}
 }
 

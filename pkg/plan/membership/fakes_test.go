@@ -98,6 +98,11 @@ func (e *fakeEtcd) Txn(ctx context.Context, r *etcdserverpb.TxnRequest) (*etcdse
 	return &etcdserverpb.TxnResponse{Header: e.header(), Succeeded: true}, nil
 }
 
+func (e *fakeEtcd) Put(_ context.Context, r *etcdserverpb.PutRequest) (*etcdserverpb.PutResponse, error) {
+	e.put(string(r.Key), string(r.Value))
+	return &etcdserverpb.PutResponse{Header: e.header()}, nil
+}
+
 func (e *fakeEtcd) put(key, value string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -79,13 +79,16 @@ func LetGo(ctx context.Context, h *local.Host) error {
 		return err
 	}
 	workers := slices.DeleteFunc(names, func(name string) bool { return slices.Contains(controlPlanes, name) })
-	return host.Each(workers, func(name string) error { return removeHost(ctx, h, name) })
+	return host.Each(workers, func(name string) error { return removeHost(ctx, h, name, false) })
 }
 
 // removeHost removes a worker's rights, and then its node.
-func removeHost(ctx context.Context, h *local.Host, name string) error {
+func removeHost(ctx context.Context, h *local.Host, name string, compromised bool) error {
+	ban := func(ctx context.Context, h *local.Host, client *clientv3.Client, name string) error {
+		return banNode(ctx, h, client, name, compromised)
+	}
 	if err := parts.Etcd(h).Do(ctx, func(client *clientv3.Client) error {
-		return removeRights(ctx, h, client, name, banNode)
+		return removeRights(ctx, h, client, name, ban)
 	}); err != nil {
 		return err
 	}
@@ -105,7 +108,7 @@ func removeRights(ctx context.Context, h *local.Host, client *clientv3.Client, n
 // that its certificates are useless, its flannel subnet, and its node. It
 // must run on a control plane. A second call completes an interrupted one.
 func Forget(ctx context.Context, h *local.Host, name string) error {
-	return forget(h.Limited(ctx), h, name, func(ctx context.Context) (known bool, err error) {
+	return forget(h.Limited(ctx), h, name, false, func(ctx context.Context) (known bool, err error) {
 		ip, err := parts.Anywhere(h, name).Dead(ctx)
 		return ip != "", err
 	})
@@ -116,7 +119,7 @@ func Forget(ctx context.Context, h *local.Host, name string) error {
 // the worker's pods, whose tokens would open the API until they are gone.
 func ForgetCompromised(ctx context.Context, h *local.Host, name string) error {
 	ctx = h.Limited(ctx)
-	if err := forget(ctx, h, name, parts.Anywhere(h, name).Exists); err != nil {
+	if err := forget(ctx, h, name, true, parts.Anywhere(h, name).Exists); err != nil {
 		return err
 	}
 	return parts.Anywhere(h, name).DropPods(ctx)
@@ -124,7 +127,7 @@ func ForgetCompromised(ctx context.Context, h *local.Host, name string) error {
 
 // forget removes a host that known, its place in etcd, or the members of etcd show to be
 // a host of the cluster.
-func forget(ctx context.Context, h *local.Host, name string, known func(context.Context) (bool, error)) error {
+func forget(ctx context.Context, h *local.Host, name string, compromised bool, known func(context.Context) (bool, error)) error {
 	ip, err := parts.EtcdMember(h).Forget(ctx, name)
 	found := ip != ""
 	if !found && err == nil {
@@ -136,7 +139,7 @@ func forget(ctx context.Context, h *local.Host, name string, known func(context.
 	if err != nil {
 		return err
 	}
-	return removeHost(ctx, h, name)
+	return removeHost(ctx, h, name, compromised)
 }
 
 // hasPlace returns a problem unless a host has an etcd user or a subnet, which it gets when
@@ -162,11 +165,22 @@ func removeNode(ctx context.Context, h *local.Host, name string) error {
 // banNode makes the API servers refuse the certificates of a removed worker's
 // kubelet. It first deletes its requests, so that only a certificate that is
 // later requested with a token is accepted again.
-func banNode(ctx context.Context, h *local.Host, client *clientv3.Client, name string) error {
+func banNode(ctx context.Context, h *local.Host, client *clientv3.Client, name string, compromised bool) error {
 	if err := join.DeleteNodeRequests(ctx, parts.Anywhere(h, name).API, name); err != nil {
 		return err
 	}
-	return etcd.NoteRemoved(ctx, client, etcd.Removed{Host: name, Until: time.Now().Add(pki.LeafLife)})
+	return noteRemoved(ctx, client, name, compromised)
+}
+
+// noteRemoved records that a host was removed. The record of a compromised host stays one.
+func noteRemoved(ctx context.Context, client *clientv3.Client, name string, compromised bool) error {
+	before, err := etcd.ReadRemoved(ctx, client, name)
+	if err != nil {
+		return err
+	}
+	return etcd.NoteRemoved(ctx, client, etcd.Removed{
+		Host: name, Until: time.Now().Add(pki.LeafLife), Compromised: compromised || before != nil && before.Compromised,
+	})
 }
 
 // RefuseRemoved configures this host's API server to refuse removed nodes.
