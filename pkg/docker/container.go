@@ -197,11 +197,14 @@ func (c Container) createOptions() client.ContainerCreateOptions {
 		Mounts:        c.mounts(),
 		RestartPolicy: container.RestartPolicy{Name: container.RestartPolicyMode(c.Restart)},
 		LogConfig:     container.LogConfig{Type: "json-file", Config: map[string]string{"max-size": "10m", "max-file": "3"}},
+		// An engine with userns-remap gives the files of images to another user. mount(8), which has the
+		// setuid bit, would run as that user, and could not mount the volumes of pods.
+		SecurityOpt: []string{"no-new-privileges"},
 	}
 	if c.Privileged {
 		hc.CgroupnsMode = "host"
 	} else {
-		hc.CapDrop, hc.CapAdd, hc.SecurityOpt = []string{"ALL"}, c.Caps, []string{"no-new-privileges"}
+		hc.CapDrop, hc.CapAdd = []string{"ALL"}, c.Caps
 	}
 	if c.HostPID {
 		hc.PidMode = "host"
