@@ -19,7 +19,6 @@ import (
 	dockercontext "github.com/docker/cli/cli/context"
 	clidocker "github.com/docker/cli/cli/context/docker"
 	"github.com/docker/cli/cli/context/store"
-	"github.com/moby/moby/api/types/system"
 	"github.com/moby/moby/client"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
@@ -69,12 +68,6 @@ func noAnswer(err error) error {
 		return step.NoAnswer(err)
 	}
 	return err
-}
-
-// Facts returns the engine's description of itself.
-func (d *Engine) Facts(ctx context.Context) (system.Info, error) {
-	info, err := d.Info(ctx, client.InfoOptions{})
-	return info.Info, err
 }
 
 // Version returns the engine's version and the newest API version it speaks.

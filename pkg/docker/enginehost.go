@@ -34,12 +34,12 @@ echo "Free: $(df -B1 --output=avail "/machine$1" | tail -n 1)"`
 
 // EngineHost inspects the host of the engine with a container of an image with a shell.
 func (c Cluster) EngineHost(ctx context.Context, image string) (EngineHost, error) {
-	found, err := c.api.Info(ctx, client.InfoOptions{})
+	found, err := facts(ctx, c.api)
 	if err != nil {
 		return EngineHost{}, err
 	}
 	text, err := c.output(ctx, client.ContainerCreateOptions{
-		Config: &container.Config{Image: image, Entrypoint: []string{"/bin/sh", "-c", engineHostScript, "sh", found.Info.DockerRootDir}},
+		Config: &container.Config{Image: image, Entrypoint: []string{"/bin/sh", "-c", engineHostScript, "sh", found.DockerRootDir}},
 		HostConfig: &container.HostConfig{PidMode: "host", NetworkMode: "none",
 			Mounts: []mount.Mount{{Type: mount.TypeBind, Source: "/", Target: "/machine", ReadOnly: true}}},
 	})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker/restart"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -51,17 +52,10 @@ func (n Networks) NetworkProblems(ctx context.Context, engine *docker.Engine) er
 
 // PoolProblems returns a problem if Docker may give an address range of the cluster to a new
 // network [network-overlap].
-func (n Networks) PoolProblems(ctx context.Context, engine *docker.Engine) error {
-	info, err := engine.Facts(ctx)
+func (n Networks) PoolProblems(ctx context.Context, files host.Files, engine *docker.Engine) error {
+	pools, err := poolsOf(ctx, files, engine)
 	if err != nil {
 		return err
-	}
-	pools := dockerPools
-	if len(info.DefaultAddressPools) > 0 {
-		pools = nil
-	}
-	for _, p := range info.DefaultAddressPools {
-		pools = append(pools, p.Base)
 	}
 	var errs []error
 	for _, p := range pools {
@@ -71,6 +65,36 @@ func (n Networks) PoolProblems(ctx context.Context, engine *docker.Engine) error
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// poolsOf returns the networks from which Docker takes new ones. A Docker that does not know its pools any
+// more has read daemon.json again, which therefore has them.
+func poolsOf(ctx context.Context, files host.Files, engine *docker.Engine) (pools []netip.Prefix, err error) {
+	info, err := engine.Facts(ctx)
+	if err != nil || len(info.DefaultAddressPools) == 0 {
+		return dockerPools, err
+	}
+	for _, p := range info.DefaultAddressPools {
+		if !p.Base.IsValid() {
+			now, err := readSettings(files)
+			return poolBases(now), err
+		}
+		pools = append(pools, p.Base)
+	}
+	return pools, nil
+}
+
+// poolBases returns the networks of the user's default-address-pools.
+func poolBases(owner settings) (all []netip.Prefix) {
+	pools, _ := owner["default-address-pools"].([]any)
+	for _, pool := range pools {
+		one, _ := pool.(map[string]any)
+		base, _ := one["base"].(string)
+		if p, err := netip.ParsePrefix(base); err == nil {
+			all = append(all, p)
+		}
+	}
+	return all
 }
 
 // dockerPools are the pools of a Docker without default-address-pools. Docker uses 172.17.0.0/16 for

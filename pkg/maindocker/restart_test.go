@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -28,6 +29,7 @@ type fakeHost struct {
 	init        string
 	liveRestore bool
 	broken      bool // the container does not start
+	info        map[string]any
 	socket      string
 	onStop      func()
 
@@ -88,7 +90,9 @@ func (h *fakeHost) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case strings.HasSuffix(path, "/_ping"):
 	case strings.HasSuffix(path, "/info"):
-		_ = json.NewEncoder(w).Encode(map[string]any{"LiveRestoreEnabled": h.liveRestore})
+		info := map[string]any{"LiveRestoreEnabled": h.liveRestore}
+		maps.Copy(info, h.info)
+		_ = json.NewEncoder(w).Encode(info)
 	case strings.HasSuffix(path, "/containers/json"):
 		list := []map[string]any{}
 		if h.is(theContainer) {

@@ -121,7 +121,7 @@ func dockerProblem(ctx context.Context, h request) error {
 	docker := parts.MainDocker(h.Host)
 	errs := []error{docker.Problems(ctx, kubelet.Dir)}
 	if engine := docker.Engine(); h.role != local.Loaded && !h.Saved.Installed() && h.OwnNetwork() && engine.Answers(ctx) == nil {
-		errs = append(errs, maindocker.RestartProblem(ctx, engine), networks(h.Host).NetworkProblems(ctx, engine), networks(h.Host).PoolProblems(ctx, engine))
+		errs = append(errs, maindocker.RestartProblem(ctx, engine), networks(h.Host).NetworkProblems(ctx, engine), networks(h.Host).PoolProblems(ctx, h.Files, engine))
 	}
 	return errors.Join(errs...)
 }
