@@ -7,6 +7,9 @@ import (
 	"io/fs"
 	"time"
 
+	"github.com/moby/moby/api/types/swarm"
+	"github.com/moby/moby/api/types/system"
+
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/process"
@@ -30,8 +33,8 @@ const (
 //
 //	set live-restore ─▶ SIGHUP ─▶ restart ─▶ unset ─▶ SIGHUP ─▶ remove the key
 //
-// A Docker that refuses the setting, for example in a swarm, is restarted
-// with all its containers.
+// A Docker that does not take the setting, or takes it and then does not start, as in a
+// swarm, is restarted with all its containers.
 func (d Daemon) rebuild(ctx context.Context) error {
 	docker := d.Engine()
 	// The user may have edited the file meanwhile.
@@ -40,14 +43,19 @@ func (d Daemon) rebuild(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := d.beginRebuild(ctx); err != nil {
-		return err
-	}
 	info, err := docker.Facts(ctx)
 	if err != nil {
 		return err
 	}
-	if !info.LiveRestoreEnabled {
+	if !inSwarm(info) {
+		if err := d.beginRebuild(ctx); err != nil {
+			return err
+		}
+		if info, err = docker.Facts(ctx); err != nil {
+			return err
+		}
+	}
+	if inSwarm(info) || !info.LiveRestoreEnabled {
 		return errors.Join(d.endRebuild(ctx), d.WhileStopped(ctx, func() error { return nil }))
 	}
 	step.Report(ctx, "restarting Docker, containers go on", 0, 0)
@@ -56,6 +64,12 @@ func (d Daemon) rebuild(ctx context.Context) error {
 	defer cancel()
 	restart := errors.Join(d.Units.Restart(restartCtx, "docker"), step.Until(restartCtx, docker.Answers, nil))
 	return errors.Join(restart, host.RemoveDeadSockets(d.Files, networkSockets), d.endRebuild(ctx))
+}
+
+// inSwarm reports whether Docker refuses to start with live-restore. Docker 28.5 accepts the setting on
+// SIGHUP nevertheless.
+func inSwarm(info system.Info) bool {
+	return info.Swarm.LocalNodeState != "" && info.Swarm.LocalNodeState != swarm.LocalNodeStateInactive
 }
 
 // beginRebuild returns once Docker has read the setting, or after some

@@ -55,3 +55,20 @@ func TestRebuildEndsWithADockerThatHangs(t *testing.T) {
 		t.Errorf("got %v; the next run finishes it: %t", err, files.Exists(rebuildFile))
 	}
 }
+
+// TestRebuildInASwarm: Docker 28.5 would accept live-restore, and not start any more.
+func TestRebuildInASwarm(t *testing.T) {
+	h, d := startedHost(t, "systemd", false)
+	h.info = map[string]any{"Swarm": map[string]any{"LocalNodeState": "active"}}
+	stops := 0
+	h.onStop = func() {
+		stops++
+		if now, err := readSettings(d.Files); err != nil || now[liveRestore] != nil || d.Files.Exists(rebuildFile) {
+			t.Errorf("daemon.json of the restart: %v, %v", now, err)
+		}
+	}
+	must.NoError(t, d.rebuild(t.Context()))
+	if stops == 0 || h.daemon == nil || !h.is(theContainer) || Restarting(d.Files) {
+		t.Errorf("stopped %d times, then %v", stops, h.running)
+	}
+}
