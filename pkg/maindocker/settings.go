@@ -93,9 +93,13 @@ func settingsFor(lease Lease, owner settings, directRouting bool) (settings, err
 }
 
 // Fit returns the lease with the MTU of the user's daemon.json, if that is smaller: a network
-// between the hosts may not carry larger packets.
+// between the hosts may not carry larger packets. It keeps to that MTU if another program has
+// deleted the key, or the file.
 func Fit(files host.Files, lease Lease) (Lease, error) {
-	owner, _, err := unmerged(files)
+	owner, before, err := unmerged(files)
+	if err == nil && owner["mtu"] == nil {
+		owner = before
+	}
 	if host.Lost(err) {
 		owner, err = readSettings(files)
 		if areOurs(owner) {

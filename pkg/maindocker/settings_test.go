@@ -68,6 +68,12 @@ func TestTheSmallerMTU(t *testing.T) {
 			}
 			put(t, files, got)
 		}
+		must.NoError(t, files.Remove(daemonJSON))
+		got, err := Fit(files, lease)
+		if err != nil || got.MTU != want {
+			t.Errorf("%s, deleted by another program: %+v, %v", owner, got, err)
+		}
+		put(t, files, got)
 		must.NoError(t, files.Remove(host.StateDir+"/original/etc/docker/daemon.json.json"))
 		if got, err := Fit(files, lease); err != nil || got.MTU != 1450 {
 			t.Errorf("%s, without a record: %+v, %v", owner, got, err)
