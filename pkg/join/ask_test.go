@@ -59,6 +59,16 @@ func TestAMasterThatStarts(t *testing.T) {
 	}
 }
 
+// TestATokenThatWasCreatedJustNow: an API server learns of a token a moment after its creation.
+func TestATokenThatWasCreatedJustNow(t *testing.T) {
+	t.Parallel()
+	m := newMaster(t, nil, nil)
+	m.unaware = func() bool { return m.asked.Load() < 5 }
+	if _, err := Discover(t.Context(), m.target()); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestTheReasonOfSilence: the problem states how far the requests came, and a
 // request that the end of the wait cancels hides no earlier answer.
 func TestTheReasonOfSilence(t *testing.T) {

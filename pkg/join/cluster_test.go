@@ -84,6 +84,7 @@ type master struct {
 	unsigned bool
 	sealed   []byte               // what control planes share; nil once that has expired
 	starting func() bool          // whether it has not read tokens and rights yet
+	unaware  func() bool          // whether it does not know a new token yet
 	asked    atomic.Int32         // requests that came through TLS
 	silent   func(nth int32) bool // whether the nth request, from 1 on, gets no answer
 	*httptest.Server
@@ -125,7 +126,7 @@ func (m *master) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	case sent == "" && r.URL.Path == "/readyz":
 		return
-	case sent != "Bearer "+m.token.Reveal() || starts:
+	case sent != "Bearer "+m.token.Reveal() || starts || m.unaware != nil && m.unaware():
 		w.WriteHeader(http.StatusUnauthorized)
 		return
 	}

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"sync/atomic"
+	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -90,6 +91,10 @@ func (d *discovery) cluster(ctx context.Context) (server string, err error) {
 	return server, d.checkScope(ctx)
 }
 
+// learning is how long an API server may refuse a token that was created just now: it knows the
+// tokens from a watch.
+const learning = time.Second
+
 // clusterInfo returns the API server's own address out of the signed
 // cluster-info. The signature proves, apart from TLS, that it was written by
 // someone who knows the token.
@@ -98,10 +103,14 @@ func (d *discovery) clusterInfo(ctx context.Context) (server string, err error) 
 	// The controller manager signs cluster-info for a new token only after a
 	// moment. It never signs for an unknown token.
 	q := &question{method: http.MethodGet, path: "/api/v1/namespaces/kube-public/configmaps/cluster-info", what: "its cluster-info", into: &info}
+	begun := time.Now()
 	err = d.until(ctx, q, func(ctx context.Context) error {
 		err := d.read(ctx, q)
-		if err == nil && info.Data[bootstrap.JWSSignatureKeyPrefix+d.Token.ID] == "" {
+		switch {
+		case err == nil && info.Data[bootstrap.JWSSignatureKeyPrefix+d.Token.ID] == "":
 			return unsigned(d.Server, d.Token)
+		case isProblem(err, tokenUnknown) && time.Since(begun) < learning:
+			return err
 		}
 		return retryable(err)
 	})

@@ -61,10 +61,12 @@ func notNow(server string, err error) error {
 		"set the clock of this host, or run `kube-bootstrap master` on the master, which renews it, if it has really expired")
 }
 
+const tokenUnknown = "token-unknown"
+
 // unknownToken is one problem for every reason, because an API server answers 401
 // to each and says no more to an unknown client.
 func unknownToken(server string, t Token) error {
-	return problemNamed("token-unknown",
+	return problemNamed(tokenUnknown,
 		fmt.Sprintf("%s does not accept the token %s: it is wrong, has expired, was deleted or was used by another host", server, t),
 		"create one with `kube-bootstrap token create` on a control plane")
 }
