@@ -2,6 +2,7 @@ package docker
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -18,9 +19,25 @@ func (s Service) Watch(ctx context.Context) error {
 	docker := s.Docker()
 	return step.WatchEnds(ctx, func(ctx context.Context, since time.Time) (step.End, bool) {
 		last, ended := lastEnd(ctx, docker.Client, s.Name, since)
-		last.LastLine = func(ctx context.Context) string { return lastLine(s.Tail(ctx, 1)) }
+		last.LastLine = s.reason
 		return last, ended
 	})
+}
+
+// reason returns the last line of a run that has ended. The container may start again before the
+// log is read, and its last line then belongs to the new run: reason reads it after the next end.
+func (s Service) reason(ctx context.Context) (line string) {
+	docker := s.Docker()
+	ctx = step.WithLimit(context.WithoutCancel(ctx), step.CheckLimit(ctx))
+	_ = step.Until(ctx, func(ctx context.Context) error {
+		before, _ := lastEnd(ctx, docker.Client, s.Name, time.Time{})
+		line = lastLine(s.Tail(ctx, 1))
+		if after, ended := lastEnd(ctx, docker.Client, s.Name, time.Time{}); !ended || after.ID != before.ID {
+			return errors.New("container " + s.Name + " runs again")
+		}
+		return nil
+	}, nil)
+	return line
 }
 
 // lastEnd returns false for a container that runs, or that exited before since and will be

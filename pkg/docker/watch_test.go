@@ -12,7 +12,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
-// TestWatch runs containers that contain only the programs of this machine.
+// TestWatch runs containers that end.
 func TestWatch(t *testing.T) {
 	engine, err := Choice{}.Open()
 	must.NoError(t, err)
@@ -30,19 +30,7 @@ func TestWatch(t *testing.T) {
 		"it ended before":     {"unless-stopped", "[ -e /tmp/4 ] && exec sleep 600; for n in 1 2 3 4; do [ -e /tmp/$n ] || { touch /tmp/$n; exit 1; }; done", "", 3},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := Service{
-				Docker: func() *Engine { return engine }, Name: "kube-bootstrap-test-watch",
-				Container: func() (Container, error) {
-					var programs []Mount
-					for _, dir := range []string{"/bin", "/lib", "/lib64", "/usr"} {
-						programs = append(programs, Mount{Source: dir, Target: dir, ReadOnly: true})
-					}
-					return Container{Name: "kube-bootstrap-test-watch", Image: image, Restart: c.restart, Mounts: programs,
-						Command: []string{"/bin/sh", "-c", "sleep 0.2; mkdir -p /tmp; " + c.script}}, nil
-				},
-			}
-			must.NoError(t, s.Run(t.Context()))
-			t.Cleanup(func() { _ = s.Remove(context.Background()) })
+			s := runShell(t, engine, image, c.restart, "sleep 0.2; mkdir -p /tmp; "+c.script)
 			for restarts := 0; restarts < c.before; time.Sleep(50 * time.Millisecond) {
 				now, err := engine.ContainerInspect(t.Context(), s.Name, client.ContainerInspectOptions{})
 				must.NoError(t, err)
@@ -58,5 +46,43 @@ func TestWatch(t *testing.T) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
 		})
+	}
+}
+
+// runShell runs a script in a container that contains only the programs of this machine.
+func runShell(t *testing.T, engine *Engine, image, restart, script string) Service {
+	t.Helper()
+	s := Service{
+		Docker: func() *Engine { return engine }, Name: "kube-bootstrap-test-watch",
+		Container: func() (Container, error) {
+			var programs []Mount
+			for _, dir := range []string{"/bin", "/lib", "/lib64", "/usr"} {
+				programs = append(programs, Mount{Source: dir, Target: dir, ReadOnly: true})
+			}
+			return Container{Name: "kube-bootstrap-test-watch", Image: image, Restart: restart, Mounts: programs,
+				Command: []string{"/bin/sh", "-c", script}}, nil
+		},
+	}
+	must.NoError(t, s.Run(t.Context()))
+	t.Cleanup(func() { _ = s.Remove(context.Background()) })
+	return s
+}
+
+// TestTheReasonIsOfARunThatHasEnded reads it while the container runs, again and again.
+func TestTheReasonIsOfARunThatHasEnded(t *testing.T) {
+	engine, err := Choice{}.Open()
+	must.NoError(t, err)
+	const image = "kube-bootstrap-test-reason:1"
+	must.NoError(t, engine.Images().Import(t.Context(), image, bytes.NewReader(make([]byte, 1024)))) // an empty tar
+	t.Cleanup(func() { _ = engine.Images().Remove(context.Background(), image) })
+	s := runShell(t, engine, image, "unless-stopped", "echo starting; sleep 0.5; echo unknown flag --x; exit 3")
+	for range 5 {
+		for running := false; !running; time.Sleep(50 * time.Millisecond) {
+			_, running, err = s.StartedAt(t.Context())
+			must.NoError(t, err)
+		}
+		if got := s.reason(t.Context()); got != "unknown flag --x" {
+			t.Errorf("got %q", got)
+		}
 	}
 }
