@@ -126,7 +126,7 @@ func badInput(t *testing.T, bare machine, bundle string) {
 	if bare.sh(t, "stat -fc %T /sys/fs/cgroup") != "cgroup2fs" {
 		all = append(all, swapping)
 	}
-	before := bare.world(t)
+	before := bare.settledWorld(t)
 	for _, b := range all {
 		t.Run(b.name, func(t *testing.T) { b.tryOn(t, bare, bundle) })
 	}

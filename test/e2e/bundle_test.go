@@ -152,7 +152,7 @@ func refusesBundles(t *testing.T, m machine) {
 	m.put(t, key+".pub", "/root/key.pub")
 	m.sh(t, "cp "+bundle+" /root/damaged && printf X | dd of=/root/damaged bs=1 conv=notrunc seek=$(($(stat -c %s /root/damaged)/2)) 2>&1")
 	m.sh(t, "head -c $(($(stat -c %s /root/damaged)/3)) "+bundle+" >/root/short")
-	before := m.world(t)
+	before := m.settledWorld(t)
 	for flags, want := range map[string]string{
 		"--bundle /root/damaged":                                       "is cut short or damaged",
 		"--bundle /root/short":                                         "is cut short or damaged",

@@ -32,7 +32,7 @@ func life(t *testing.T, made []machine, harm func(t *testing.T, master, worker m
 	var before []string
 	for _, m := range made {
 		owned(t, m)
-		before = append(before, m.world(t))
+		before = append(before, m.settledWorld(t))
 	}
 	t.Run("a dry run changes nothing", func(t *testing.T) {
 		master.sh(t, "kube-bootstrap master --dry-run --bundle "+bundle)
@@ -92,7 +92,7 @@ func harm(t *testing.T, master, worker machine) {
 // again runs both verbs a second time.
 func again(t *testing.T, made ...machine) {
 	for i, verb := range []string{"master", "worker"} {
-		was := made[i].running(t)
+		was := made[i].steady(t)
 		made[i].sh(t, "kube-bootstrap "+verb+" --bundle "+bundle)
 		if is := made[i].running(t); is != was {
 			t.Errorf("%s: a second run restarted something:\n%s\nthen\n%s", made[i].name, was, is)

@@ -82,7 +82,7 @@ func hosts(t *testing.T, hostImage, subnet string, names ...string) []machine {
 		Request: topology.Request{Hosts: names, HostImage: hostImage, Subnet: netip.MustParsePrefix(subnet)},
 		Bundle:  built.bundle, Binary: built.binary, KeepImages: true,
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Minute) // it may build the image of the hosts
 	defer cancel()
 	err := cluster.Clean(ctx, options) // what a killed run left
 	if found := step.Problems(err); len(found) != 1 || found[0].Name != "cluster-missing" {
@@ -175,6 +175,22 @@ func (m machine) running(t *testing.T) string {
 	return m.sh(t, `for s in /run/docker.sock /run/docker-bootstrap.sock; do
 	docker -H unix://$s ps -q --no-trunc | sort | xargs -r docker -H unix://$s inspect -f '{{.Id}} {{.State.StartedAt}}'
 done; ctr -n k8s.io tasks ls -q | sort; pgrep -ax "dockerd|containerd|etcd|flanneld" | sort`)
+}
+
+// steady is running once nothing starts or ends any more: a command returns before the last pod
+// of CoreDNS has started, and the agents move it when a node has joined.
+func (m machine) steady(t *testing.T) (running string) {
+	t.Helper()
+	const pause = 5 * time.Second
+	eventually(t, time.Minute, m.name+" starts and ends nothing", func() error {
+		running = m.running(t)
+		time.Sleep(pause)
+		if is := m.running(t); is != running {
+			return fmt.Errorf("within %s:\n%s\nthen\n%s", pause, running, is)
+		}
+		return nil
+	})
+	return running
 }
 
 // down takes the clusters back, worker first.

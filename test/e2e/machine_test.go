@@ -6,6 +6,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -65,6 +67,21 @@ func (m machine) world(t *testing.T) string {
 	return string(out)
 }
 
+// settledWorld is the world of a machine on which nothing changes any more, for a comparison: what
+// has just been started or ended may still change it.
+func (m machine) settledWorld(t *testing.T) (world string) {
+	t.Helper()
+	eventually(t, time.Minute, "nothing changes on "+m.name, func() error {
+		world = m.world(t)
+		time.Sleep(time.Second)
+		if diff := hosttest.Diff(world, m.world(t)); len(diff) > 0 {
+			return errors.New(strings.Join(diff[:min(len(diff), 80)], "\n"))
+		}
+		return nil
+	})
+	return world
+}
+
 // put copies a file to the machine.
 func (m machine) put(t *testing.T, local, path string) {
 	t.Helper()
@@ -108,6 +125,19 @@ func soon(t *testing.T, limit time.Duration, what string, on interface {
 ) {
 	t.Helper()
 	eventually(t, limit, what, func() error { _, err := on.try(t.Context(), script); return err })
+}
+
+// says waits until a script prints want. Its first answers may come from before an effect that
+// the cluster has only later: the rules of Services, or a program that has just started.
+func says(t *testing.T, limit time.Duration, what string, m machine, script, want string) {
+	t.Helper()
+	eventually(t, limit, what, func() error {
+		out, err := m.try(t.Context(), script)
+		if err == nil && out != want {
+			err = fmt.Errorf("got %q, want %q", out, want)
+		}
+		return err
+	})
 }
 
 // settles is how long the rest of a process or of a network namespace may stay

@@ -115,13 +115,14 @@ func services(t *testing.T, master machine, ends []end) {
 			return err
 		})
 		if from.kind == "container" {
-			got := from.on.sh(t, "docker run --rm --dns 10.96.0.10 "+probeImage+" /probe resolve probe.default.svc.cluster.local")
-			if got != ip {
-				t.Errorf("DNS from a container on %s: %q, want %s", from.on.name, got, ip)
-			}
+			says(t, time.Minute, "DNS from a container on "+from.on.name, from.on, resolving+"probe.default.svc.cluster.local", ip)
 		}
 	}
 }
+
+// resolving asks the DNS of the cluster from a plain container. kube-proxy and CoreDNS may start
+// after the command that made the host.
+const resolving = "docker run --rm --dns 10.96.0.10 " + probeImage + " /probe resolve "
 
 // bigTransfer moves 100 MB from a container on one host to one on another, and
 // sees that nothing was cut into fragments on its way.

@@ -32,7 +32,7 @@ func disconnected(t *testing.T) []machine {
 const loadHost = "kube-bootstrap offline bootstrap "
 
 func fromBundle(t *testing.T, master, worker machine) {
-	before := [2]string{master.world(t), worker.world(t)}
+	before := [2]string{master.settledWorld(t), worker.settledWorld(t)}
 	watched := watch(t, []machine{master, worker})
 	fullDisk(t, worker, loadHost+"--bundle "+bundle)
 	killEachStep(t, master, loadHost+"--bundle "+bundle)
@@ -59,11 +59,8 @@ func form(t *testing.T, master, worker machine) {
 			t.Errorf("%s has %s files of Kubernetes, want one in both image stores", m.name, files)
 		}
 	}
-	eventually(t, time.Minute, "both nodes ready", func() error { return allReady(t, master, time.Now().Add(-time.Hour), 2) })
-	got := worker.sh(t, "docker run --rm --dns 10.96.0.10 "+probeImage+" /probe resolve kubernetes.default.svc.cluster.local")
-	if got != "10.96.0.1" {
-		t.Errorf("DNS on the worker says that kubernetes is at %q", got)
-	}
+	podsReady(t, master, 2)
+	says(t, time.Minute, "DNS on the worker", worker, resolving+"kubernetes.default.svc.cluster.local", "10.96.0.1")
 	for _, m := range []machine{master, worker} {
 		// There is no default route: Services need one of their own, after a boot too.
 		m.sh(t, "ip route del 10.96.0.0/16 && kube-bootstrap boot && ip route get 10.96.0.1 && bash -c 'exec 3<>/dev/tcp/10.96.0.1/443'")
@@ -122,7 +119,7 @@ func watch(t *testing.T, all []machine, allowed ...string) strays {
 	from, to := "src host "+strings.Join(allowed, " or src host "), "dst host "+strings.Join(allowed, " or dst host ")
 	filter := fmt.Sprintf("(ip and not igmp and not ((%s) and (%s))) or (ip6 and not dst net ff02::/16)", from, to)
 	for _, m := range all {
-		m.sh(t, "tcpdump -i eth0 -n -l '"+filter+"' >/run/strays 2>/run/strays.log & echo $! >/run/strays.pid; for i in $(seq 100); do grep -q listening /run/strays.log && exit; sleep 0.1; done; cat /run/strays.log; exit 1")
+		m.sh(t, "tcpdump -i eth0 -n -l '"+filter+"' >/run/strays 2>/run/strays.log & echo $! >/run/strays.pid; for i in $(seq 600); do grep -q listening /run/strays.log && exit; sleep 0.1; done; cat /run/strays.log; exit 1")
 	}
 	return all
 }

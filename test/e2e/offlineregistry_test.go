@@ -24,7 +24,7 @@ import (
 )
 
 func fromRegistry(t *testing.T, master, worker machine, r *privateRegistry) {
-	before := [2]string{master.world(t), worker.world(t)}
+	before := [2]string{master.settledWorld(t), worker.settledWorld(t)}
 	watched := watch(t, []machine{master, worker}, strings.TrimSuffix(r.addr, ":5443"))
 	pushed := pushInPieces(t, r)
 	login := " --registry-username " + registryUser + " --registry-password-file /root/password --registry-ca /root/ca.crt "
@@ -120,7 +120,7 @@ func bootstrapInPieces(t *testing.T, m machine, r *privateRegistry, run string) 
 
 // refusedRegistry gives what cannot work to a bare host.
 func refusedRegistry(t *testing.T, m machine, r *privateRegistry, login string) {
-	before := m.world(t)
+	before := m.settledWorld(t)
 	plain := httptest.NewUnstartedServer(http.NotFoundHandler())
 	plain.Listener.Close()
 	var err error

@@ -35,9 +35,7 @@ func logins(t *testing.T, master machine) {
 		}
 		return err
 	})
-	if _, err := asUser(t, master, anna, "get pods -A"); err != nil {
-		t.Errorf("her binding does not count: %v", err)
-	}
+	eventually(t, time.Minute, "the rights of her binding", func() error { _, err := asUser(t, master, anna, "get pods -A"); return err })
 	if _, err := asUser(t, master, anna, "get secrets -A"); err == nil || !strings.Contains(err.Error(), "forbidden") {
 		t.Errorf("she reads Secrets: %v", err)
 	}

@@ -22,7 +22,8 @@ for i in $(seq 600); do docker version >/dev/null 2>&1 && exit 0; sleep 0.2; don
 func otherInit(t *testing.T, m machine, bundle string) {
 	m.sh(t, settle)
 	m.sh(t, "kube-bootstrap master --bundle "+bundle)
-	was := m.running(t)
+	podsReady(t, m, 1)
+	was := m.steady(t)
 	m.sh(t, "kube-bootstrap master --bundle "+bundle)
 	if is := m.running(t); is != was {
 		t.Errorf("a second run restarted something:\n%s\nthen\n%s", was, is)
@@ -39,8 +40,10 @@ func otherInit(t *testing.T, m machine, bundle string) {
 		t.Errorf("another subnet after a reboot: %s, then %s", subnet, now)
 	}
 	m.sh(t, "kube-bootstrap turndown --yes")
+	// The links of pods may stay as long as their connections, see settles.
+	soon(t, settles/patience, "the end of the links of the pods", m, "[ -z \"$(ip -o link show type veth | grep -v ' eth[0-9]')\" ]")
 	// A reboot between the two would change what kube-bootstrap does not manage.
-	before := m.world(t)
+	before := m.settledWorld(t)
 	m.sh(t, "kube-bootstrap master --bundle "+bundle)
 	m.sh(t, "kube-bootstrap turndown --yes")
 	m.sh(t, "kube-bootstrap turndown --yes") // twice is harmless

@@ -181,7 +181,8 @@ func (p *puller) master(t *testing.T, o *official) {
 	if got := m.kubectl(t, "get nodes --no-headers"); !strings.Contains(got, " Ready ") {
 		t.Error(got)
 	}
-	was := m.running(t)
+	podsReady(t, m, 1)
+	was := m.steady(t)
 	m.sh(t, "rm /var/tmp/pulled.tar.zst; kube-bootstrap status && kube-bootstrap master --bundle ''")
 	if is := m.running(t); is != was {
 		t.Errorf("a second run restarted something:\n%s\nthen\n%s", was, is)

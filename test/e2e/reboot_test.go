@@ -46,11 +46,12 @@ func reboots(t *testing.T, master, worker machine) {
 func comesBack(t *testing.T, master, worker machine, before map[string]string, do func(t *testing.T)) {
 	t.Helper()
 	var pods string
-	eventually(t, time.Minute, "the mirror pods", func() error {
-		if pods = podNames(t, master); strings.Count(pods, "-"+master.name) < 3 {
-			return fmt.Errorf("found:\n%s", pods)
+	eventually(t, time.Minute, "the mirror pods", func() (err error) {
+		pods, err = podNames(t, master)
+		if err == nil && strings.Count(pods, "-"+master.name) < 3 {
+			err = fmt.Errorf("found:\n%s", pods)
 		}
-		return nil
+		return err
 	})
 	started := time.Now()
 	do(t)
@@ -58,16 +59,17 @@ func comesBack(t *testing.T, master, worker machine, before map[string]string, d
 	t.Logf("all back after %s", time.Since(started).Round(time.Second))
 }
 
-// spread waits until CoreDNS stands on two nodes: both of its pods were on the
+// spread waits until CoreDNS is Ready on two nodes: both of its pods were on the
 // first one when the second joined.
 func spread(t *testing.T, master machine) {
 	t.Helper()
+	const where = `{range .items[*]}{.spec.nodeName} {.status.conditions[?(@.type=="Ready")].status}{"\n"}{end}`
 	eventually(t, time.Minute, "CoreDNS on two nodes", func() error {
-		on := strings.Fields(master.kubectl(t, `-n kube-system get pods -l k8s-app=kube-dns -o 'jsonpath={.items[*].spec.nodeName}'`))
-		if len(on) != 2 || on[0] == on[1] {
-			return fmt.Errorf("it is on %v", on)
+		out, err := master.try(t.Context(), "kubectl -n kube-system get pods -l k8s-app=kube-dns -o 'jsonpath="+where+"'")
+		if on := strings.Fields(out); err == nil && (len(on) != 4 || on[0] == on[2] || on[1] != "True" || on[3] != "True") {
+			err = fmt.Errorf("it is on %v", on)
 		}
-		return nil
+		return err
 	})
 }
 
@@ -135,9 +137,9 @@ func forgetLease(t *testing.T, master, worker machine, before map[string]string)
 	}
 }
 
-func podNames(t *testing.T, master machine) string {
+func podNames(t *testing.T, master machine) (string, error) {
 	t.Helper()
-	return master.kubectl(t, `get pods -A --sort-by=.metadata.uid -o 'jsonpath={range .items[*]}{.metadata.uid} {.metadata.name}{"\n"}{end}'`)
+	return master.try(t.Context(), `kubectl get pods -A --sort-by=.metadata.uid -o 'jsonpath={range .items[*]}{.metadata.uid} {.metadata.name}{"\n"}{end}'`)
 }
 
 // recovered expects the nodes and pods of before to be Ready with new
@@ -152,9 +154,15 @@ func recovered(t *testing.T, master, worker machine, pods string, before map[str
 	eventually(t, 2*time.Minute, "nodes and pods after a reboot", func() error {
 		return allReady(t, master, since, 2)
 	})
-	if now := podNames(t, master); now != pods {
-		t.Errorf("other pods after the reboot:\n%s\nbefore:\n%s", now, pods)
+	if now, err := podNames(t, master); err != nil || now != pods {
+		t.Errorf("other pods after the reboot: %v\n%s\nbefore:\n%s", err, now, pods)
 	}
+}
+
+// podsReady waits until all nodes and pods are Ready: a control plane waits for one pod of CoreDNS.
+func podsReady(t *testing.T, master machine, nodes int) {
+	t.Helper()
+	eventually(t, 2*time.Minute, "all nodes and pods Ready", func() error { return allReady(t, master, time.Now().Add(-time.Hour), nodes) })
 }
 
 const conditions = `{range .items[*]}{.metadata.name} {.status.conditions[?(@.type=="Ready")].status} {.status.conditions[?(@.type=="Ready")].lastTransitionTime}{"\n"}{end}`

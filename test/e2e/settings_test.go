@@ -26,7 +26,7 @@ func badSettings(t *testing.T, master, worker machine) {
 		{master, "master --node-label late=yes --addons /root/bad.yaml", "1", nil},
 	} {
 		c.on.sh(t, "printf 'apiVersion: v1\nkind: Pod\nmetadata: {name: bad}\nspec: {}\n' >/root/bad.yaml")
-		before, was := c.on.sh(t, settings), c.on.running(t)
+		before, was := c.on.sh(t, settings), c.on.steady(t)
 		code, says := c.on.ask(t, "", c.run, bundle)
 		names := problemNames(says)
 		slices.Sort(names)

@@ -108,6 +108,7 @@ func (j joinToken) requests(t *testing.T, from machine, subject, signer string) 
 	const request = `cd /dev/shm && openssl req -new -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout r.key -out r.csr -subj "$SUBJECT" 2>/dev/null &&
 printf '{"apiVersion":"certificates.k8s.io/v1","kind":"CertificateSigningRequest","metadata":{"generateName":"token-test-"},"spec":{"request":"%s","signerName":"%s","usages":["digital signature","client auth"]}}' $(base64 -w0 <r.csr) $SIGNER |
 $CURL -d @- $REQUESTS | sed -n 's/.*"name": "\(token-test-[^"]*\)".*/\1/p'; rm -f r.key r.csr`
+	j.known(t, from)
 	return from.sh(t, "SUBJECT='"+subject+"'; SIGNER="+signer+"; REQUESTS="+j.requestsURL()+"; CURL='"+j.curl()+"'\n"+request)
 }
 
@@ -120,8 +121,15 @@ func (j joinToken) curl() string {
 	return "curl -s --cacert " + pkiDir + "/ca.crt -H Content-Type:application/json " + credential
 }
 
+// known waits until the API server knows the token: it learns of new ones from a watch.
+func (j joinToken) known(t *testing.T, from machine) {
+	t.Helper()
+	says(t, time.Minute, "the API server to know the token", from, j.curl()+" -o /dev/null -w '%{http_code}' https://"+j.MasterIP+":6443/version", "200")
+}
+
 // reads returns the status code of a request with the token.
 func (j joinToken) reads(t *testing.T, from machine, path string) string {
 	t.Helper()
+	j.known(t, from)
 	return from.sh(t, j.curl()+" -o /dev/null -w '%{http_code}' https://"+j.MasterIP+":6443/"+path)
 }
