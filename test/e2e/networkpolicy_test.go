@@ -3,8 +3,10 @@
 package e2e
 
 import (
+	"errors"
 	"strings"
 	"testing"
+	"time"
 )
 
 // networkPolicy creates a NetworkPolicy, which nothing enforces: status names it
@@ -15,11 +17,19 @@ func networkPolicy(t *testing.T, master machine) {
 	master.sh(t, `kubectl create -f - <<'END'
 {"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": {"name": "deny-all", "namespace": "default"}, "spec": {"podSelector": {}}}
 END`)
-	if out := master.sh(t, "kube-bootstrap status"); !strings.Contains(out, named) || !strings.Contains(out, "[network-policy]") {
-		t.Errorf("status does not name the NetworkPolicy:\n%s", out)
-	}
+	eventually(t, time.Minute, "status names the NetworkPolicy", func() error {
+		out, err := master.try(t.Context(), "kube-bootstrap status")
+		if err == nil && (!strings.Contains(out, named) || !strings.Contains(out, "[network-policy]")) {
+			err = errors.New(out)
+		}
+		return err
+	})
 	master.kubectl(t, "delete networkpolicy deny-all")
-	if out := master.sh(t, "kube-bootstrap status"); strings.Contains(out, "NetworkPolicy") {
-		t.Errorf("status names a NetworkPolicy that does not exist:\n%s", out)
-	}
+	eventually(t, time.Minute, "status names no NetworkPolicy", func() error {
+		out, err := master.try(t.Context(), "kube-bootstrap status")
+		if err == nil && strings.Contains(out, "NetworkPolicy") {
+			err = errors.New(out)
+		}
+		return err
+	})
 }

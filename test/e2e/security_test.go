@@ -149,7 +149,7 @@ func peerPort(t *testing.T, master, worker machine) {
 		t.Fatalf("only %q were found", pairs)
 	}
 	for _, path := range []string{"members", "raft", "raft/snapshot", "version"} {
-		ask := "curl -sk --http1.1 -o /dev/null -w '%{http_code} %{errormsg}' --max-time 10 "
+		ask := "curl -sk --http1.1 -o /dev/null -w '%{http_code} %{errormsg}' --max-time 60 "
 		url := " https://" + master.ip + ":2380/" + path
 		for _, cert := range append(pairs, "") {
 			shown := ""
@@ -199,36 +199,6 @@ func secretsAtRest(t *testing.T, master machine) {
 	}
 	if out, _ := master.try(t.Context(), "grep -rl "+word+" /var/lib/kube-bootstrap /var/log /var/lib/kubelet"); out != "" {
 		t.Errorf("the secret stands in %s", out)
-	}
-}
-
-// code is what an HTTPS server answers to somebody without a name.
-func code(t *testing.T, m machine, url string) string {
-	t.Helper()
-	return m.sh(t, `printf 'GET /`+url[strings.Index(url, "/")+1:]+` HTTP/1.0\r\n\r\n' | timeout 5 openssl s_client -quiet -connect `+url[:strings.Index(url, "/")]+` 2>/dev/null | head -1 | tr -d '\r' | cut -d' ' -f2`)
-}
-
-func anonymousKubelet(t *testing.T, m machine) {
-	t.Helper()
-	for _, path := range []string{"pods", "metrics", "configz", "logs/", "healthz", "exec/kube-system/x/x"} {
-		if got := code(t, m, m.ip+":10250/"+path); got != "401" {
-			t.Errorf("the kubelet answers %s to anonymous /%s", got, path)
-		}
-	}
-	if out, _ := m.try(t.Context(), "ss -ltn | grep ':10255 '"); out != "" {
-		t.Errorf("the kubelet's read-only port is open: %s", out)
-	}
-}
-
-func anonymousAPI(t *testing.T, master machine) {
-	t.Helper()
-	for path, want := range map[string]string{
-		"livez": "200", "readyz": "200", "healthz": "200", "": "401", "api": "401", "apis": "401", "metrics": "401", "version": "401",
-		"api/v1/namespaces/kube-system/secrets": "401", "api/v1/namespaces/kube-public/configmaps/cluster-info": "401",
-	} {
-		if got := code(t, master, master.ip+":6443/"+path); got != want && (want != "401" || got != "403") {
-			t.Errorf("the API server answers %s to anonymous /%s, want %s", got, path, want)
-		}
 	}
 }
 

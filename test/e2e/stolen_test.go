@@ -42,7 +42,9 @@ func closed(t *testing.T, opens func() []string) {
 func stolenDisk(t *testing.T, master, worker machine) (opens func() []string) {
 	t.Helper()
 	shown := map[string]tls.Certificate{}
-	for _, path := range strings.Fields(worker.sh(t, "find /etc/kubernetes /var/lib/kubelet/pki /var/lib/kube-bootstrap /root -xdev -type f -size -1000k | xargs grep -lsI -e '^-----BEGIN .*PRIVATE KEY-----'")) {
+	// A file may go before grep reads it.
+	const keys = "find /etc/kubernetes /var/lib/kubelet/pki /var/lib/kube-bootstrap /root -xdev -type f -size -1000k | { xargs grep -lsI -e '^-----BEGIN .*PRIVATE KEY-----' || true; }"
+	for _, path := range strings.Fields(worker.sh(t, keys)) {
 		text := worker.sh(t, "cat "+path+" "+strings.TrimSuffix(path, ".key")+".crt 2>/dev/null || true")
 		pair, err := tls.X509KeyPair([]byte(text), []byte(text))
 		if err != nil {
