@@ -65,7 +65,7 @@ func slowEtcd(t *testing.T, master machine) {
 
 // endingKubelet gives the kubelet a setting with which it exits.
 func endingKubelet(t *testing.T, master machine) {
-	out := master.sh(t, "{ timeout 120 kube-bootstrap master --kubelet-config '{maxPods: -1}'; } 2>&1; echo exit $?")
+	out := master.sh(t, "{ timeout 600 kube-bootstrap master --kubelet-config '{maxPods: -1}'; } 2>&1; echo exit $?")
 	if !strings.HasSuffix(out, "exit 1") || !strings.Contains(out, "container kubelet ended") || !strings.Contains(out, "maxPods") {
 		t.Errorf("want the last line of the kubelet's log, got:\n%s", out)
 	}
@@ -87,8 +87,9 @@ const otherBackend = `iptables -I DOCKER-USER -s 10.193.0.0/16 -d 10.1.0.0/16 -o
 const expire = `cd /etc/kubernetes/pki && openssl req -new -key apiserver-kubelet-client.key -subj /O=kubeadm:cluster-admins/CN=kube-apiserver-kubelet-client -out /tmp/x.csr &&
 openssl x509 -req -in /tmp/x.csr -CA ca.crt -CAkey ca.key -not_before 20200101000000Z -not_after 20200102000000Z -out apiserver-kubelet-client.crt; rm -f /tmp/x.csr`
 
-// suspend keeps the agent from repairing until the next run.
-const suspend = "rm -f /var/lib/kube-bootstrap/complete; "
+// suspend keeps the agent from repairing until the next run, and waits for the end of a repair that
+// has begun: the agent holds the lock meanwhile.
+const suspend = "rm -f /var/lib/kube-bootstrap/complete && flock /run/kube-bootstrap.lock true; "
 
 func repair(t *testing.T, m machine, verb, harm, step string) {
 	t.Helper()
