@@ -12,7 +12,7 @@ import (
 // addons uses what a new cluster has: metrics, and volumes that survive their pod
 // and the restart of their node.
 func (l clusterUser) addons(t *testing.T) {
-	l.sh(t, "kubectl apply -f - <<'YAML'\n"+counted+"\nYAML\nkubectl rollout status statefulset/data --timeout 120s")
+	l.sh(t, "kubectl apply -f - <<'YAML'\n"+counted+"\nYAML\nkubectl rollout status statefulset/data --timeout 300s")
 	l.counts(t, "1")
 	out, err := l.try(t.Context(), "kubectl create --as system:serviceaccount:local-path-storage:local-path-provisioner -f - <<'YAML'\n"+stolenToken+"\nYAML")
 	if err == nil || !strings.Contains(out+err.Error(), "denied request") {

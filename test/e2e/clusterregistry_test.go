@@ -48,7 +48,7 @@ func (l clusterUser) localRegistry(t *testing.T) {
 func (l clusterUser) runsFrom(t *testing.T, pod, node, image string) {
 	t.Helper()
 	l.sh(t, fmt.Sprintf(`kubectl run %s --image %s --image-pull-policy Always --overrides '{"spec":{"nodeName":"e2e-n-%s"}}' -- /probe serve
-		kubectl wait --for condition=Ready pod/%[1]s --timeout 120s || { kubectl describe pod %[1]s; exit 1; }`, pod, image, node))
+		kubectl wait --for condition=Ready pod/%[1]s --timeout 300s || { kubectl describe pod %[1]s; exit 1; }`, pod, image, node))
 }
 
 // upstream runs Debian's docker-registry on all addresses of this machine, by

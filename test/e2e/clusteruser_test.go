@@ -74,10 +74,15 @@ cat kubeconfig || true`, l.cluster, strings.TrimSuffix(l.subnet, "0.0/16")))
 	return out
 }
 
-// leavesNothing expects the machine to be as it was.
+// leavesNothing expects the machine to be as it was. The engine removes cgroups and links of
+// containers a moment after the containers.
 func (l clusterUser) leavesNothing(t *testing.T, what, before string) {
 	t.Helper()
-	if diff := hosttest.Diff(before, l.world(t)); len(diff) > 0 {
-		t.Errorf("%s left:\n%s", what, strings.Join(diff, "\n"))
+	var diff []string
+	for end := time.Now().Add(settles); time.Now().Before(end); time.Sleep(time.Second) {
+		if diff = hosttest.Diff(before, l.world(t)); len(diff) == 0 {
+			return
+		}
 	}
+	t.Errorf("%s left:\n%s", what, strings.Join(diff, "\n"))
 }

@@ -112,14 +112,15 @@ func (l clusterUser) begin(t *testing.T, clusters page) {
 // deploy starts a service of two pods.
 func (l clusterUser) deploy(t *testing.T) {
 	t.Helper()
-	l.sh(t, "kubectl apply -f - <<'YAML'\n"+web+"\nYAML\nkubectl rollout status deployment/web --timeout 120s")
+	l.sh(t, "kubectl apply -f - <<'YAML'\n"+web+"\nYAML\nkubectl rollout status deployment/web --timeout 300s")
 }
 
-// poll asks the service ten times a second until it is stopped; no request may be lost. The loop
+// poll asks the service ten times a second until it is stopped; no request may be lost, and one
+// that the machine delays is not. The loop
 // runs on a node, because a process in a container for each request would keep the machine busy.
 func (l clusterUser) poll(t *testing.T) (stop func()) {
 	t.Helper()
-	ask := "curl -sf -m 5 http://" + l.sh(t, "kubectl get service web -o 'jsonpath={.spec.clusterIP}'") + ":8080/ >/dev/null"
+	ask := "curl -sf -m 30 http://" + l.sh(t, "kubectl get service web -o 'jsonpath={.spec.clusterIP}'") + ":8080/ >/dev/null"
 	from := l.node(t, "db")
 	soon(t, time.Minute, "the first answer", from, ask)
 	type answer struct {
@@ -150,7 +151,7 @@ func (l clusterUser) poll(t *testing.T) (stop func()) {
 func (l clusterUser) builtOnANode(t *testing.T) {
 	run := func(name, node string) string {
 		return "kubectl run " + name + " --image my/own:dev --image-pull-policy Never --overrides '" + `{"spec":{"nodeName":"e2e-n-` + node + `"}}` +
-			"' -- /probe serve; kubectl wait --for condition=Ready pod/" + name + " --timeout 60s"
+			"' -- /probe serve; kubectl wait --for condition=Ready pod/" + name + " --timeout 300s"
 	}
 	l.sh(t, `eval "$(kube-bootstrap node docker-env worker-1)"; at=${DOCKER_HOST#tcp://}; docker build -t my/own:dev app
 		eval "$(kube-bootstrap node docker-env --unset)"; curl -sk https://$at || [ $? = 7 ]`) // refused
@@ -219,7 +220,7 @@ spec:
         image: my/app:dev
         imagePullPolicy: Never
         command: [/probe, serve]
-        lifecycle: {preStop: {sleep: {seconds: 3}}}
+        lifecycle: {preStop: {sleep: {seconds: 10}}} # until kube-proxy of a busy machine knows
         readinessProbe: {httpGet: {path: /, port: 8080}, periodSeconds: 1}
 ---
 apiVersion: policy/v1

@@ -78,19 +78,19 @@ func (l clusterUser) staysSchedulable(t *testing.T) {
 		}
 	}
 	l.sh(t, "kubectl run alone --image my/app:dev --image-pull-policy Never --overrides '"+
-		`{"spec":{"nodeName":"e2e-n-worker-1"}}`+"' -- /probe serve; kubectl wait --for condition=Ready pod/alone --timeout 60s")
+		`{"spec":{"nodeName":"e2e-n-worker-1"}}`+"' -- /probe serve; kubectl wait --for condition=Ready pod/alone --timeout 300s")
 	l.refused(t, "node stop worker-1", "[pods-lost]")
 	l.refused(t, "node remove worker-1", "[pods-lost]")
 	schedulable()
 	on := strings.TrimPrefix(l.sh(t, "kubectl get pods -l app=web -o 'jsonpath={.items[0].spec.nodeName}'"), "e2e-n-")
 	const budget = `kubectl patch poddisruptionbudget web -p '{"spec":{"minAvailable":%d}}'`
-	l.sh(t, fmt.Sprintf(budget, 2)+"; kubectl wait --for jsonpath='{.status.desiredHealthy}'=2 poddisruptionbudget/web --timeout 60s")
+	l.sh(t, fmt.Sprintf(budget, 2)+"; kubectl wait --for jsonpath='{.status.desiredHealthy}'=2 poddisruptionbudget/web --timeout 300s")
 	l.refused(t, "node stop "+on+" --lose-pods", "[disruption-budget]")
 	schedulable()
-	l.sh(t, fmt.Sprintf(budget, 1)+"; kubectl wait --for jsonpath='{.status.desiredHealthy}'=1 poddisruptionbudget/web --timeout 60s")
+	l.sh(t, fmt.Sprintf(budget, 1)+"; kubectl wait --for jsonpath='{.status.desiredHealthy}'=1 poddisruptionbudget/web --timeout 300s")
 	out, err := l.try(t.Context(), "kube-bootstrap node stop "+on+" --lose-pods --timeout 1s 2>&1")
 	if err == nil || !strings.Contains(out+err.Error(), "the node takes pods again") {
-		t.Errorf("its pods take three seconds to end, it has one: %v\n%s", err, out)
+		t.Errorf("its pods take ten seconds to end, it has one: %v\n%s", err, out)
 	}
 	schedulable()
 	l.sh(t, "kube-bootstrap node stop worker-1 --lose-pods; if kubectl get pod alone; then exit 1; fi; kube-bootstrap node start worker-1")
