@@ -1,7 +1,8 @@
 #!/bin/sh
 # docker-tls.sh open|close DIR PORT: open Docker's TLS port on this host, now and
 # after a reboot, or close it and end its connections. What is built or loaded by way of Docker is copied into containerd's
-# k8s.io namespace, from which pods run: Docker keeps its images elsewhere.
+# k8s.io namespace, from which pods run: Docker keeps its images elsewhere. The port may answer before the watch of
+# events begins, and Docker keeps the last events: --since includes what was built in between.
 set -e
 if [ "$1" = close ]; then
 	[ -d "$2" ] || exit 0
@@ -17,11 +18,13 @@ rm -f "$2/closed"
 cat >/usr/local/sbin/docker-tls <<SCRIPT
 #!/bin/sh
 trap 'trap - EXIT TERM; kill 0' EXIT TERM
+since=\$(date +%s)
 while :; do
-	docker events --filter type=image --filter event=tag --filter event=load --format '{{.Actor.ID}}' | while read -r id; do
+	docker events --since "\$since" --filter type=image --filter event=tag --filter event=load --format '{{.Actor.ID}}' | while read -r id; do
 		refs=\$(docker image inspect --format '{{join .RepoTags " "}}' "\$id") && [ -n "\$refs" ] || continue
 		docker save \$refs | ctr -n k8s.io images import - >/dev/null
 	done
+	since=\$(date +%s)
 	sleep 1 # Docker restarts
 done &
 while [ ! -e $2/closed ]; do
