@@ -27,12 +27,15 @@ func Hosts(ctx context.Context, options Options, emit func(session.Event)) (node
 	return nodes, err
 }
 
-// FreeSubnet returns the network of a cluster: its existing network, or else a free network.
-func FreeSubnet(ctx context.Context, options session.Options) (netip.Prefix, error) {
-	return session.Get(ctx, options, session.Scope{}, func(s *session.Session, _ topology.State) (netip.Prefix, error) {
-		if subnet, err := s.Subnet(ctx); err != nil || subnet.IsValid() {
-			return subnet, err
+// FreeSubnet returns the network of a cluster: its existing network, or else a free network,
+// which no other run chooses until release.
+func FreeSubnet(ctx context.Context, options session.Options) (subnet netip.Prefix, release func(), err error) {
+	err = session.Do(ctx, options, session.Scope{}, func(s *session.Session, _ topology.State) (err error) {
+		release = func() {}
+		if subnet, err = s.Subnet(ctx); err == nil && !subnet.IsValid() {
+			subnet, release, err = preflight.FreeSubnet(ctx, s)
 		}
-		return preflight.FreeSubnet(ctx, s)
+		return err
 	})
+	return subnet, release, err
 }

@@ -47,6 +47,7 @@ func up(con *console.Console, c *cobra.Command, flags upFlags) error {
 	if err != nil {
 		return err
 	}
+	defer made.release()
 	o := made.options
 	o.Bundle = cmp.Or(o.Bundle, made.keptBundle)
 	runner, err := con.Begin()
@@ -148,10 +149,11 @@ type upRequest struct {
 	options    cluster.Options
 	checkout   string // Kubernetes checkout to build from; "" for none
 	keptBundle string // bundle that the hosts loaded; "" if this machine does not have it
+	release    func() // ends the reservation of the subnet
 }
 
 // checkRequest completes the settings with the recorded ones, and returns all problems.
-func checkRequest(ctx context.Context, con *console.Console, cfg config.Config, origins config.Origins, flags upFlags) (upRequest, error) {
+func checkRequest(ctx context.Context, con *console.Console, cfg config.Config, origins config.Origins, flags upFlags) (r upRequest, err error) {
 	said, err := toClusterOptions(cfg, origins)
 	if err != nil {
 		return upRequest{}, err
@@ -165,11 +167,17 @@ func checkRequest(ctx context.Context, con *console.Console, cfg config.Config, 
 	}
 	there = cmp.Or(there, &session.Record{})
 	cfg, other := cfg.WithMade(there.Settings, origins)
+	release := func() {}
 	if there.Settings.Value("dindSubnet") == "" {
-		if cfg, err = withFreeSubnet(ctx, cfg, origins); err != nil {
+		if cfg, release, err = withFreeSubnet(ctx, cfg, origins); err != nil {
 			return upRequest{}, err
 		}
 	}
+	defer func() {
+		if err != nil {
+			release()
+		}
+	}()
 	cfg = withBalancedAddresses(cfg, origins)
 	if errs := cfg.Validate(""); len(errs) > 0 {
 		return upRequest{}, exit.Usage(origins.Tell(errs))
@@ -180,10 +188,10 @@ func checkRequest(ctx context.Context, con *console.Console, cfg config.Config, 
 			return upRequest{}, exit.Firm(err)
 		}
 	}
-	r, err := completed(cfg, origins, flags, there)
-	if err != nil {
+	if r, err = completed(cfg, origins, flags, there); err != nil {
 		return r, err
 	}
+	r.release = release
 	if len(there.Nodes) > 0 {
 		r.options.Nodes = nodes
 	} else if err := checkDownloads(ctx, cfg); err != nil {

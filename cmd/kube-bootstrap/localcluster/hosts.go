@@ -49,10 +49,11 @@ With --bundle, the hosts find the bundle as /opt/kube-bootstrap/bundle.tar.zst.`
 }
 
 func createHosts(ctx context.Context, con *console.Console, cfg config.Config, origins config.Origins, names []string) error {
-	cfg, err := withFreeSubnet(ctx, cfg, origins)
+	cfg, release, err := withFreeSubnet(ctx, cfg, origins)
 	if err != nil {
 		return err
 	}
+	defer release()
 	o, err := toClusterOptions(cfg, origins)
 	if err != nil {
 		return err

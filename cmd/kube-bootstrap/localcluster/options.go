@@ -163,17 +163,18 @@ func withBalancedAddresses(cfg config.Config, origins config.Origins) config.Con
 }
 
 // withFreeSubnet gives a new cluster a free network for its nodes, unless the user chose one.
-func withFreeSubnet(ctx context.Context, cfg config.Config, origins config.Origins) (config.Config, error) {
+// No other run chooses it until release.
+func withFreeSubnet(ctx context.Context, cfg config.Config, origins config.Origins) (_ config.Config, release func(), err error) {
 	const name = "dindSubnet"
 	if origins[name].Source != config.FromDefault {
-		return cfg, nil
+		return cfg, func() {}, nil
 	}
-	subnet, err := cluster.FreeSubnet(ctx, sessionOptions(cfg))
+	subnet, release, err := cluster.FreeSubnet(ctx, sessionOptions(cfg))
 	if err != nil {
-		return cfg, exit.Firm(err)
+		return cfg, nil, exit.Firm(err)
 	}
 	cfg.DindSubnet, origins[name] = subnet.String(), config.Origin{Source: config.FromCluster}
-	return cfg, nil
+	return cfg, release, nil
 }
 
 func sessionOptions(cfg config.Config) session.Options {

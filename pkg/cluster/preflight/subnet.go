@@ -2,9 +2,13 @@ package preflight
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
@@ -12,6 +16,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/addresses"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/links"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -93,8 +98,9 @@ func ofRoutes(routes []links.Route, known []neighbour) (all []neighbour) {
 
 func (c checks) overlap(with neighbour, all []neighbour) error {
 	remedy := "use another --dind-subnet"
-	if free, found := freeSubnet(all); found {
+	for free := range freeSubnets(all) {
 		remedy += ", such as " + free.String()
+		break
 	}
 	return &step.Problem{
 		Name: "cluster-subnet-overlap", Text: fmt.Sprintf("--dind-subnet %s overlaps with %s of %s", c.Topology.Subnet(), with.subnet, with.owner),
@@ -103,41 +109,54 @@ func (c checks) overlap(with neighbour, all []neighbour) error {
 }
 
 // FreeSubnet returns a network for a new cluster that overlaps with no network of the
-// engine and with no route.
-func FreeSubnet(ctx context.Context, s *session.Session) (netip.Prefix, error) {
+// engine and with no route. Until release, no other run of this user chooses it: minutes
+// may pass before the network exists, because images are built first.
+func FreeSubnet(ctx context.Context, s *session.Session) (free netip.Prefix, release func(), err error) {
 	engine, err := machineOf(ctx, s)
 	if err != nil {
-		return netip.Prefix{}, err
+		return netip.Prefix{}, nil, err
 	}
 	networks, err := s.Engine.Networks(ctx)
 	if err != nil {
-		return netip.Prefix{}, s.NoAnswer(err)
+		return netip.Prefix{}, nil, s.NoAnswer(err)
 	}
 	all, err := engine.neighbours(networks, netip.Prefix{})
 	if err != nil {
-		return netip.Prefix{}, err
+		return netip.Prefix{}, nil, err
 	}
-	free, found := freeSubnet(all)
-	if !found {
-		return netip.Prefix{}, &step.Problem{
-			Name: "cluster-subnet-overlap", Text: "each network from " + topology.DefaultSubnet.String() + " to 10.255.0.0/16 overlaps with a network or a route of the engine's machine",
-			Remedy: "choose a network with --dind-subnet",
-		}
-	}
-	return free, nil
+	return reserved(ctx, s.CacheDir, freeSubnets(all))
 }
 
-// freeSubnet returns the first network from the default network on that overlaps with no
-// other network.
-func freeSubnet(all []neighbour) (netip.Prefix, bool) {
-	base := topology.DefaultSubnet.Addr().As4()
-	for second := int(base[1]); second <= 255; second++ {
-		subnet := netip.PrefixFrom(netip.AddrFrom4([4]byte{base[0], byte(second)}), topology.DefaultSubnet.Bits())
-		if !slices.ContainsFunc(all, func(n neighbour) bool { return n.subnet.Overlaps(subnet) }) {
-			return subnet, true
+// reserved returns the first subnet that no other run has reserved in dir.
+func reserved(ctx context.Context, dir string, subnets iter.Seq[netip.Prefix]) (free netip.Prefix, release func(), err error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return netip.Prefix{}, nil, err
+	}
+	for subnet := range subnets {
+		release, err := host.Lock(ctx, filepath.Join(dir, ".subnet-"+subnet.Addr().String()+".lock"))
+		if !errors.Is(err, host.ErrLocked) {
+			return subnet, release, err
 		}
 	}
-	return netip.Prefix{}, false
+	return netip.Prefix{}, nil, &step.Problem{
+		Name: "cluster-subnet-overlap", Text: "each network from " + topology.DefaultSubnet.String() + " to 10.255.0.0/16 overlaps with a network or a route of the engine's machine",
+		Remedy: "choose a network with --dind-subnet",
+	}
+}
+
+// freeSubnets returns the networks from the default network on that overlap with no
+// other network.
+func freeSubnets(all []neighbour) iter.Seq[netip.Prefix] {
+	return func(yield func(netip.Prefix) bool) {
+		base := topology.DefaultSubnet.Addr().As4()
+		for second := int(base[1]); second <= 255; second++ {
+			subnet := netip.PrefixFrom(netip.AddrFrom4([4]byte{base[0], byte(second)}), topology.DefaultSubnet.Bits())
+			taken := slices.ContainsFunc(all, func(n neighbour) bool { return n.subnet.Overlaps(subnet) })
+			if !taken && !yield(subnet) {
+				return
+			}
+		}
+	}
 }
 
 // Balanced returns the problem that a Service of type LoadBalancer could get a container's address.

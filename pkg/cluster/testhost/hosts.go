@@ -81,7 +81,13 @@ func Network(s *session.Session, subnet netip.Prefix) step.Step {
 	return step.When(name, name+" with "+subnet.String(), func(ctx context.Context) (bool, error) {
 		networks, err := s.Engine.Networks(ctx)
 		return !slices.ContainsFunc(networks, func(n docker.Network) bool { return n.Name == s.Name }), err
-	}, func(ctx context.Context) error { return s.Cluster().MakeNetwork(ctx, s.Name, subnet) })
+	}, func(ctx context.Context) error {
+		err := s.Cluster().MakeNetwork(ctx, s.Name, subnet)
+		if errdefs.IsPermissionDenied(err) { // the engine's answer to an overlap with a network that was made since preflight
+			return &step.Problem{Name: "cluster-subnet-overlap", Text: err.Error(), Remedy: "use another --dind-subnet, or none: then run the same command again, which takes a free network"}
+		}
+		return err
+	})
 }
 
 // EngineFacts returns the step that reads the facts of the engine's machine
