@@ -112,10 +112,10 @@ var clusterSettings = []Setting{{
 	Field: "bundle", Flag: "bundle", Group: GroupImages, Verbs: hosts | BareHosts | Bootstrap | Push, Change: Freely,
 	Help: "bundle of images to load; with it nothing is pulled (empty: the registry, the bundle kept on the host, the cache, or a pull)",
 }, {
-	Field: "bundleBase", Flag: "bundle-base", Group: GroupImages, Verbs: loads, Change: Freely,
+	Field: "bundleBase", Flag: "bundle-base", Group: GroupImages, Verbs: loads | Push, Change: Freely,
 	Help: "bundle that the one of --bundle was built on (offline build --base)",
 }, {
-	Field: "verifyKey", Flag: "verify-key", Group: GroupImages, Verbs: loads, Change: Freely,
+	Field: "verifyKey", Flag: "verify-key", Group: GroupImages, Verbs: loads | Push, Change: Freely,
 	Help: "file of the ed25519 public key that bundles must be signed by (empty: unsigned ones are taken too)",
 }, {
 	Field: "signKey", Flag: "sign-key", Group: GroupImages, Verbs: Sign, Change: EachRun,
