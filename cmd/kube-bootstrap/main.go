@@ -98,6 +98,9 @@ network across hosts, and every change of a host can be reverted.`,
 	con.Version = thisVersion().Version
 	con.AddProgress(root.PersistentFlags())
 	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error {
+		if err := settings.FromEnv(con.Env, c); err != nil {
+			return err
+		}
 		warnOfVariables(con, environ, c)
 		return con.CheckProgress()
 	}

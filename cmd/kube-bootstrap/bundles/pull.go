@@ -57,9 +57,6 @@ who fill a mirror.`,
 	f.output = addFileOutput(c)
 	_ = c.RegisterFlagCompletionFunc("arch", cobra.FixedCompletions(append([]string{"all"}, image.OfficialArchs...), cobra.ShellCompDirectiveNoFileComp))
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if err := settings.FromEnv(con.Env, c); err != nil {
-			return err
-		}
 		o, err := pullOptions(con.Env, c, f)
 		if err != nil {
 			return err

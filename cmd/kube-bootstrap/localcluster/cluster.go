@@ -63,12 +63,9 @@ func takeCluster(c *cobra.Command) {
 	})
 }
 
-// clusterOptions fills o, and sets the other flags of c from the environment. It returns
-// the settings, because the file may be the standard input, which can be read only once.
+// clusterOptions fills o. It returns the settings, because the file may be the standard
+// input, which can be read only once.
 func clusterOptions(env func(string) string, c *cobra.Command, o *cluster.Options) (config.Config, error) {
-	if err := settings.FromEnv(env, c); err != nil {
-		return config.Config{}, err
-	}
 	cfg, origins, err := settings.Load(env, c.Flags(), config.Named, "")
 	if err != nil {
 		return cfg, err
@@ -121,7 +118,6 @@ Kubernetes that differ from the release are built from a checkout.`,
 	c.Flags().BoolVar(&flags.snapshot, "snapshot", true, "keep a snapshot called "+snapshot.First+" of the cluster when it is up for the first time")
 	c.Flags().StringVar(&flags.kubeconfig, "kubeconfig", "", "kubeconfig to merge the cluster into; "+noKubeconfig+" for none (empty: the first file of $KUBECONFIG, or ~/.kube/config)")
 	flags.yes = console.AddYes(c, true)
-	c.PreRunE = func(c *cobra.Command, _ []string) error { return settings.FromEnv(con.Env, c) }
 	c.RunE = func(c *cobra.Command, _ []string) error { return up(con, c, flags) }
 	return c
 }

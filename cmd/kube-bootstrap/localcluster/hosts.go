@@ -37,7 +37,6 @@ With --bundle, the hosts find the bundle as /opt/kube-bootstrap/bundle.tar.zst.`
 	settings.AddFlags(c, verbs)
 	takeCluster(c)
 	con.AddRecords(c.Flags())
-	c.PreRunE = func(c *cobra.Command, _ []string) error { return settings.FromEnv(con.Env, c) }
 	c.RunE = func(c *cobra.Command, names []string) error {
 		cfg, origins, err := settings.Load(con.Env, c.Flags(), verbs, "")
 		if err != nil {

@@ -45,7 +45,6 @@ has the version of the release.`,
 	settings.AddFlags(c, config.Named|config.Build)
 	takeCluster(c)
 	con.AddRecords(c.Flags())
-	c.PreRunE = func(c *cobra.Command, _ []string) error { return settings.FromEnv(con.Env, c) }
 	format := output.AddFlag(c)
 	build := map[string]*bool{}
 	for _, name := range image.Programs() {

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -142,12 +144,21 @@ func LoadRegistry(env func(string) string, c *cobra.Command, verb config.Verb, a
 	return cfg, err
 }
 
-// FromEnv sets the flags of c, except settings and given ones, from their variables.
+// FromEnv sets the flags of c from their variables, except given flags and those that Load
+// reads: the settings, --config, and --name, which is the name of a node for some commands
+// while its variable is the name of the cluster.
 func FromEnv(env func(string) string, c *cobra.Command) error {
+	if c.Hidden || c.DisableFlagParsing {
+		return nil
+	}
+	variable := source.HostEnv(env)
+	if path := strings.Fields(c.CommandPath()); len(path) > 1 && (path[1] == "cluster" || path[1] == "node") {
+		variable = source.ClusterEnv(env)
+	}
 	var errs []error
-	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
-		value, name := source.ClusterEnv(env)(config.EnvName(f.Name))
-		if f.Changed || value == "" || f.Name == "help" || f.Name == "config" || config.IsSetting(f.Name) {
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		value, name := variable(config.EnvName(f.Name))
+		if f.Changed || value == "" || slices.Contains([]string{"help", "config", "name"}, f.Name) || source.IsSetting(f) {
 			return
 		}
 		if err := c.Flags().Set(f.Name, value); err != nil {

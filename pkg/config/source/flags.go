@@ -33,6 +33,12 @@ func (f *flagValue) Set(s string) error {
 	return nil
 }
 
+// IsSetting reports whether a flag is one of AddFlags, which Load reads.
+func IsSetting(f *pflag.Flag) bool {
+	_, ours := f.Value.(*flagValue)
+	return ours
+}
+
 // AddFlags adds the flags of the settings that verb takes.
 func AddFlags(flags *pflag.FlagSet, verb config.Verb) {
 	flags.SetNormalizeFunc(oneName)
