@@ -53,11 +53,17 @@ func (s StaticPods) apiserver(reads []host.File) component {
 	}
 }
 
+// The ports on 127.0.0.1 of the controller manager and of the scheduler, their defaults.
+const (
+	ManagerPort   = 10257
+	SchedulerPort = 10259
+)
+
 func (s StaticPods) manager() component {
 	return component{
 		name: "kube-controller-manager",
 		read: []string{PKIDir, managerConf},
-		host: "127.0.0.1", port: 10257, live: "/healthz", ready: "/healthz", cpu: "25m",
+		host: "127.0.0.1", port: ManagerPort, live: "/healthz", ready: "/healthz", cpu: "25m",
 		restarts: slices.Concat(content(s.Files, managerConf), content(s.Files, accountKey)),
 	}
 }
@@ -66,7 +72,7 @@ func (s StaticPods) scheduler() component {
 	return component{
 		name: "kube-scheduler",
 		read: []string{schedulerConf, schedulerDir},
-		host: "127.0.0.1", port: 10259, live: "/livez", ready: "/readyz", cpu: "25m",
+		host: "127.0.0.1", port: SchedulerPort, live: "/livez", ready: "/readyz", cpu: "25m",
 		restarts: content(s.Files, schedulerConf),
 	}
 }

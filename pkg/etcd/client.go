@@ -99,15 +99,18 @@ func (e Endpoint) Client(ctx context.Context) (*clientv3.Client, error) {
 // URL returns the URL for clients.
 func (e Endpoint) URL() string { return clientURL(e.IP) }
 
-// ClientPort is etcd's port for clients.
-const ClientPort = 2379
+// The ports of etcd, for clients and for other members.
+const (
+	ClientPort = 2379
+	PeerPort   = 2380
+)
 
 // ClientAddress returns the address of the etcd of a host for clients.
 func ClientAddress(ip string) string { return net.JoinHostPort(ip, strconv.Itoa(ClientPort)) }
 
 func clientURL(ip string) string { return "https://" + ClientAddress(ip) }
 
-func peerURL(ip string) string { return "https://" + net.JoinHostPort(ip, "2380") }
+func peerURL(ip string) string { return "https://" + net.JoinHostPort(ip, strconv.Itoa(PeerPort)) }
 
 // Do calls do with a client of this host's etcd.
 func (e Endpoint) Do(ctx context.Context, do func(*clientv3.Client) error) error {

@@ -20,8 +20,11 @@ const (
 	filterTable = "inet kube-bootstrap-hosts"
 	hostSet     = "hosts"
 	peerSet     = "control-planes"
-	vxlanPort   = 8472
 )
+
+// OverlayPorts are the UDP ports by which the backends of flannel send packets between hosts.
+// The packets of the others have none.
+var OverlayPorts = map[string]int{"vxlan": 8472, "wireguard": 51820, "udp": 8285}
 
 // HostFilter drops packets to ports between the hosts of a cluster that no host of
 // the cluster has sent. Hosts are the addresses of the leases in etcd, because
@@ -188,7 +191,7 @@ func (g HostFilter) rules() []filterChain {
 	trusted.rules = append(trusted.rules, "drop")
 	input := filterChain{name: "input", hook: "type filter hook input priority -10; policy accept;", rules: []string{"iif \"lo\" accept"}}
 	if g.Backend == "vxlan" {
-		input.rules = append(input.rules, fmt.Sprintf("udp dport %d goto overlay", vxlanPort))
+		input.rules = append(input.rules, fmt.Sprintf("udp dport %d goto overlay", OverlayPorts["vxlan"]))
 	}
 	input.rules = append(input.rules, fmt.Sprintf("tcp dport %d goto kubelet", g.KubeletPort))
 	if g.PeerPort != 0 {

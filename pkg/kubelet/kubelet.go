@@ -34,6 +34,9 @@ const (
 	manifestDir     = "/etc/kubernetes/manifests"
 )
 
+// Port is the port of the kubelet's API, the default of the kubelet.
+const Port = 10250
+
 // Kubelet configures and starts the kubelet of this host.
 type Kubelet struct {
 	Identity

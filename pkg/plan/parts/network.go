@@ -15,6 +15,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/flannel"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/links"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/kubelet"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -50,10 +51,10 @@ func NetworkManifest(h *local.Host) Manifest {
 func HostFilter(h *local.Host, role string) flannel.HostFilter {
 	f := flannel.HostFilter{
 		Etcd: FlannelEtcd(h), PublicIP: h.Config.IPAddress, Backend: h.Config.FlannelBackend, Network: local.Prefix(h.Config.FlannelNetwork),
-		KubeletPort: 10250, ControlPlanes: controlPlaneAddresses,
+		KubeletPort: kubelet.Port, ControlPlanes: controlPlaneAddresses,
 	}
 	if role == local.Master {
-		f.PeerPort, f.ClientPort = 2380, etcd.ClientPort
+		f.PeerPort, f.ClientPort = etcd.PeerPort, etcd.ClientPort
 	}
 	for _, network := range h.Config.TrustedNetworks {
 		f.Trusted = append(f.Trusted, local.Prefix(network))
@@ -61,16 +62,12 @@ func HostFilter(h *local.Host, role string) flannel.HostFilter {
 	return f
 }
 
-// overlayPorts are the UDP ports by which the backends of flannel send packets between hosts.
-// The packets of the others have none.
-var overlayPorts = map[string]int{"vxlan": 8472, "wireguard": 51820, "udp": 8285}
-
 // PublicPorts returns the TCP ports at which the kubelet and the control plane of this host
 // accept connections from other hosts.
 func PublicPorts(h *local.Host, role string) []int {
-	ports := []int{10250}
+	ports := []int{kubelet.Port}
 	if role == local.Master {
-		ports = append(ports, h.Config.APIServerPort, local.BundlePort(h), etcd.ClientPort, 2380, gate.Port)
+		ports = append(ports, h.Config.APIServerPort, local.BundlePort(h), etcd.ClientPort, etcd.PeerPort, gate.Port)
 	}
 	return ports
 }
@@ -78,7 +75,7 @@ func PublicPorts(h *local.Host, role string) []int {
 // Firewall returns what firewalld and ufw permit on this host.
 func Firewall(h *local.Host, role string) firewall.Access {
 	tcp, udp := append(PublicPorts(h, role), 10256, 7947), []int{7947} // of kube-proxy, and of MetalLB
-	if port, ok := overlayPorts[h.Config.FlannelBackend]; ok {
+	if port, ok := flannel.OverlayPorts[h.Config.FlannelBackend]; ok {
 		udp = append(udp, port)
 	}
 	a := firewall.Access{Files: h.Files, Units: h.Units, Pods: local.Prefix(h.Config.FlannelNetwork)}

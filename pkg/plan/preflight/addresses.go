@@ -105,7 +105,7 @@ func portProblem(_ context.Context, h request) error {
 	}
 	ports := append(parts.PublicPorts(h.Host, h.role), h.Config.BalancerPort, h.Config.BalancerPort+1)
 	if h.role == local.Master {
-		ports = append(ports, 10257, 10259)
+		ports = append(ports, controlplane.ManagerPort, controlplane.SchedulerPort)
 	}
 	var problems []error
 	for _, port := range ports {
