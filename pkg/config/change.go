@@ -16,7 +16,7 @@ const (
 	// OnCluster: the next run applies it, and all hosts of a cluster must
 	// agree.
 	OnCluster Change = "yes, on all hosts"
-	// EachRun: the setting is not kept, because it applies to a single run or
+	// EachRun: later runs do not use the value, because it applies to a single run or
 	// to joining.
 	EachRun Change = "not kept"
 )

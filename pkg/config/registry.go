@@ -14,7 +14,7 @@ import (
 // registrySettings are the block "registry" of a file. A host that uses a
 // registry saves these settings in a separate file, with the contents of the files
 // that they name.
-var registrySettings = sharing(Setting{Group: GroupRegistry, Verbs: loads | Push, Once: true, Change: Freely}, []Setting{
+var registrySettings = sharing(Setting{Group: GroupRegistry, Verbs: loads | Push, Unsaved: true, Change: Freely}, []Setting{
 	{Field: "registry.address", Flag: "registry", Env: "REG_PREFIX", Help: "private registry that images are taken from: registry[:port][/prefix]", shown: mirror.Shown, check: registry},
 	{Field: "registry.username", Flag: "registry-username", Help: "user of the private registry (empty: as Docker's configuration says)"},
 	{Field: "registry.password", Flag: "registry-password", Secret: true, NoFlag: true, Help: "password of that user"},

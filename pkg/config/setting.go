@@ -55,7 +55,7 @@ type Setting struct {
 	Shared  bool   // the same on all hosts of a cluster; a joining host gets it from the master
 	Secret  bool   // never printed, never saved
 	NoFlag  bool   // a secret that must not appear in the output of `ps`
-	Once    bool   // not saved, because its result is kept elsewhere
+	Unsaved bool   // not in the saved settings of a host: those of the registry are in a file of their own
 	// Holds is the secret that the file of that name holds.
 	Holds string
 
@@ -94,7 +94,7 @@ func Settings(verb Verb) []Setting {
 func sharing(columns Setting, rows []Setting) []Setting {
 	for i := range rows {
 		row := &rows[i]
-		row.Group, row.Once, row.Shared = columns.Group, columns.Once, columns.Shared && row.Holds == ""
+		row.Group, row.Unsaved, row.Shared = columns.Group, columns.Unsaved, columns.Shared && row.Holds == ""
 		row.Verbs, row.Change = cmp.Or(row.Verbs, columns.Verbs), cmp.Or(row.Change, columns.Change)
 	}
 	return rows

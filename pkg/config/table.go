@@ -130,6 +130,6 @@ var clusterSettings = []Setting{{
 	Field: "keepImages", Flag: "keep-images", Group: GroupHost, Default: "false", Verbs: Turndown | Clean, Change: EachRun,
 	Help: "leave the images that were loaded, or of which hosts were made",
 }, {
-	Field: "ignorePreflight", Flag: "ignore-preflight", Group: GroupHost, Verbs: hosts | Bootstrap, Once: true, Change: EachRun,
+	Field: "ignorePreflight", Flag: "ignore-preflight", Group: GroupHost, Verbs: hosts | Bootstrap, Unsaved: true, Change: EachRun,
 	Help: "preflight problems to go on with, by name, comma separated; not every problem can be ignored",
 }}

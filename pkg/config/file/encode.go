@@ -12,10 +12,10 @@ import (
 )
 
 // Marshal writes the configuration of a host as a file that Load reads. It omits
-// secrets, settings for one run, and settings of clusters of containers.
+// secrets, unsaved settings, and settings of clusters of containers.
 func Marshal(c config.Config) ([]byte, error) {
 	return encodeTree(tree(c, func(s config.Setting) (bool, string) {
-		return !s.Secret && !s.Once && s.Holds == "" && s.Verbs&^(config.ClusterUp|config.Named|config.Engine|config.OneNode|config.Build|config.Sign) != 0, ""
+		return !s.Secret && !s.Unsaved && s.Holds == "" && s.Verbs&^(config.ClusterUp|config.Named|config.Engine|config.OneNode|config.Build|config.Sign) != 0, ""
 	}))
 }
 
