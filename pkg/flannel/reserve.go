@@ -224,10 +224,11 @@ func elsewhere(ctx context.Context, client *clientv3.Client, lease hostLease) er
 	if err != nil {
 		return err
 	}
-	other := "another host"
+	other, name := "another host", "NAME"
 	if len(found.Kvs) > 0 {
-		other = string(found.Kvs[0].Value)
+		name = string(found.Kvs[0].Value)
+		other = name
 	}
 	return &step.Problem{Name: "address-leased", Firm: true, Text: fmt.Sprintf("%s had the address %s and still has the subnet %s", other, lease.host, lease.subnet),
-		Remedy: "if that host is gone for good, run `kube-bootstrap forget " + other + "` on a control plane"}
+		Remedy: "if that host is gone for good, run `kube-bootstrap forget " + name + "` on a control plane"}
 }

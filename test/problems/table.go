@@ -50,11 +50,33 @@ func tableOf(dirs ...string) ([]problem, error) {
 	}
 	var all []problem
 	for name, cases := range byName {
+		cases = specific(cases)
 		slices.SortFunc(cases, func(a, b reason) int { return cmp.Or(cmp.Compare(a.Text, b.Text), cmp.Compare(a.Remedy, b.Remedy)) })
 		all = append(all, problem{name, cases})
 	}
 	slices.SortFunc(all, func(a, b problem) int { return cmp.Compare(a.Name, b.Name) })
 	return all, nil
+}
+
+// specific removes the cases of which another case says more: a function that makes a
+// problem of its arguments is read once without a call.
+func specific(cases []reason) []reason {
+	general := func(one reason) bool {
+		text, remedy := pattern(one.Text), pattern(one.Remedy)
+		return strings.Trim(one.Text, unknown) != "" && slices.ContainsFunc(cases, func(other reason) bool {
+			return other != one && text.MatchString(other.Text) && remedy.MatchString(other.Remedy)
+		})
+	}
+	left := slices.DeleteFunc(slices.Clone(cases), general)
+	for i := range left {
+		left[i].Remedy = strings.TrimPrefix(left[i].Remedy, unknown)
+	}
+	return left
+}
+
+// pattern matches the texts in which more is known.
+func pattern(text string) *regexp.Regexp {
+	return regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(text), unknown, ".+") + "$")
 }
 
 func parsed(dir string) (files []*ast.File, err error) {
@@ -117,7 +139,7 @@ func (p pkg) report(n *ast.CompositeLit, in scope, found func(string, reason)) {
 		}
 		for _, text := range p.texts(fields["Text"], in) {
 			for _, remedy := range p.texts(fields["Remedy"], in) {
-				found(name, reason{cmp.Or(text, unknown), strings.TrimPrefix(remedy, unknown)})
+				found(name, reason{cmp.Or(text, unknown), remedy})
 			}
 		}
 	}

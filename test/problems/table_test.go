@@ -26,7 +26,8 @@ func plain() error { return &step.Problem{Name: "plain", Text: "no " + dir, Reme
 func made(name, remedy, text string, args ...any) error {
 	return &step.Problem{Name: "x-" + name, Text: fmt.Sprintf(text, args...), Remedy: remedy}
 }
-func calls() error { return made("one", "add " + more(), "has %v", 1) }
+func less(remedy string) error { return &step.Problem{Name: "less", Text: "x has " + remedy, Remedy: remedy + ", or more"} }
+func calls() error { less("some"); return made("one", "add " + more(), "has %v", 1) }
 func more() string {
 	if y { return "memory" }
 	return "disk"
@@ -42,6 +43,7 @@ func TestTexts(t *testing.T) {
 	must.Write(t, filepath.Join(dir, "x.go"), source)
 	got, err := tableOf(dir)
 	want := []problem{
+		{"less", []reason{{"x has some", "some, or more"}}},
 		{"plain", []reason{{"no /etc/x", "give … or …"}}},
 		{"port-NAME", []reason{{"…", "start it"}, {"…", "stop it"}}},
 		{"x-one", []reason{{"has …", "add disk"}, {"has …", "add memory"}}},

@@ -139,6 +139,9 @@ func troubleshooting() string {
 			if !hasWords(c.Text) {
 				c.Text = "the message states the cause"
 			}
+			if c.Remedy == "" {
+				c.Remedy = "the message states it"
+			}
 			fmt.Fprintf(&b, "| %s | %s | %s |\n", name, cell.Replace(c.Text), cell.Replace(c.Remedy))
 			name = ""
 		}
