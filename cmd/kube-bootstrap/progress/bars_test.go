@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mattn/go-runewidth"
 
@@ -260,5 +261,16 @@ func TestTransfer(t *testing.T) {
 	all.Event(step.Event{At: at(4), Stage: 1, Step: "bundle", Kind: step.Started})
 	if sum, several := all.sum(); several {
 		t.Errorf("the next stage still has %q", sum)
+	}
+}
+
+func TestRemaining(t *testing.T) {
+	for left, want := range map[time.Duration]string{
+		9400 * time.Millisecond: "9s left", 100 * time.Second: "1m40s left", 80*time.Minute + 20*time.Second: "1h20m left",
+		142*time.Hour + 36*time.Minute: "more than a day left",
+	} {
+		if got := remaining(left); got != want {
+			t.Errorf("%s: %q", left, got)
+		}
 	}
 }

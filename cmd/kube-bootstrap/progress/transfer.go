@@ -3,6 +3,7 @@ package progress
 import (
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -62,7 +63,16 @@ func (t transfer) String() string {
 	return text
 }
 
-func remaining(left time.Duration) string { return left.Round(time.Second).String() + " left" }
+// remaining says how long a transfer still takes. The estimate of a long one is vague.
+func remaining(left time.Duration) string {
+	switch {
+	case left >= 24*time.Hour:
+		return "more than a day left"
+	case left >= time.Hour:
+		return strings.TrimSuffix(left.Round(time.Minute).String(), "0s") + " left"
+	}
+	return left.Round(time.Second).String() + " left"
+}
 
 // words returns descriptions of a transfer's progress, the most detailed first.
 func (t transfer) words() []string {
