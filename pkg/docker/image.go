@@ -18,6 +18,7 @@ import (
 	"github.com/moby/moby/api/types/mount"
 	"github.com/moby/moby/client"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker/silence"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -93,14 +94,14 @@ func (i Images) Load(ctx context.Context, archive io.Reader) error {
 
 // Save writes images as a `docker save` archive.
 func (i Images) Save(ctx context.Context, w io.Writer, refs ...string) error {
-	ctx, attention := attend(ctx)
-	defer attention.end()
+	ctx, watch := silence.Begin(ctx)
+	defer watch.End()
 	archive, err := i.api.ImageSave(ctx, refs)
 	if err == nil {
 		defer archive.Close()
-		_, err = io.Copy(w, attention.heard(archive))
+		_, err = io.Copy(w, watch.Heard(archive))
 	}
-	return attention.explain(ctx, err)
+	return watch.Explain(ctx, err)
 }
 
 // Import makes an image of a root file system. changes are instructions of a Dockerfile.
@@ -237,4 +238,16 @@ func (i Images) removeAll(ctx context.Context, filter client.Filters, failed fun
 		_, err := i.api.ImageRemove(ctx, found.ID, client.ImageRemoveOptions{Force: true, PruneChildren: true})
 		return failed(err)
 	}))
+}
+
+// send sends an archive with images and returns the failure in the engine's answer.
+func send(ctx context.Context, archive io.Reader, verb, what string, request func(context.Context, io.Reader) (io.ReadCloser, error)) error {
+	ctx, watch := silence.Begin(ctx)
+	defer watch.End()
+	answer, err := request(ctx, watch.Sent(archive))
+	if err == nil {
+		defer answer.Close()
+		err = failureIn(watch.Heard(answer))
+	}
+	return step.Wrap(watch.Explain(ctx, err), "%s %s", verb, what)
 }

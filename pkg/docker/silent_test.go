@@ -99,21 +99,3 @@ func TestRemovalByASilentEngine(t *testing.T) {
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { return len(p), nil }
-
-// TestASlowSourceIsNotASilentEngine: the limit applies to the engine alone.
-func TestASlowSourceIsNotASilentEngine(t *testing.T) {
-	const limit = 50 * time.Millisecond
-	ctx, attention := attend(step.WithLimit(t.Context(), limit))
-	defer attention.end()
-	slow := readerFunc(func(p []byte) (int, error) {
-		time.Sleep(3 * limit)
-		return len(p), nil
-	})
-	if _, err := attention.sent(slow).Read(make([]byte, 1)); err != nil || ctx.Err() != nil {
-		t.Errorf("after a slow read: %v, %v", err, context.Cause(ctx))
-	}
-	<-ctx.Done()
-	if cause := context.Cause(ctx); !strings.Contains(cause.Error(), "silent") {
-		t.Errorf("ended by %v", cause)
-	}
-}

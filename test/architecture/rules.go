@@ -46,6 +46,9 @@ var parts = [][]string{
 	{"pkg/host/filesystem", "pkg/host/kernel", "pkg/host/links", "pkg/host/memory", "pkg/host/netfilter", "pkg/host/process"},
 	{"pkg/host/initsystem"},
 
+	{"pkg/docker/silence"},
+	{"pkg/docker"},
+
 	{"pkg/cluster/topology"},
 	{"pkg/cluster/session"},
 	{"pkg/cluster/apiserver", "pkg/cluster/remote"},
