@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
@@ -161,11 +162,27 @@ func Status(ctx context.Context, s *session.Session, n topology.NodeState) HostS
 		return status
 	}
 	// The command exits with an error if something is missing, and writes a report nevertheless.
-	out, err := s.Node(n.Name).Output(ctx, BinaryPath, "status", "-o", "json")
+	out, err := answered(ctx, func(ctx context.Context) (string, error) {
+		return s.Node(n.Name).Output(ctx, BinaryPath, "status", "-o", "json")
+	})
 	if json.Valid([]byte(out)) {
 		status.Report = json.RawMessage(out)
 	} else if err != nil {
 		status.Error = err.Error()
 	}
 	return status
+}
+
+// reportLimit is the time for the report of a node: the others are shown without it.
+const reportLimit = time.Minute
+
+// answered returns the answer of a node, or an error after reportLimit.
+func answered(ctx context.Context, ask func(context.Context) (string, error)) (string, error) {
+	limited, cancel := step.Limited(step.WithLimit(ctx, reportLimit))
+	defer cancel()
+	out, err := ask(limited)
+	if limited.Err() != nil && ctx.Err() == nil {
+		return "", fmt.Errorf("no report within %s", reportLimit)
+	}
+	return out, err
 }

@@ -1,10 +1,12 @@
 package remote
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -69,5 +71,21 @@ func TestAnEndlessLineIsDivided(t *testing.T) {
 	}
 	if kept := len(l.rest); longest == 0 || longest > longestLine+len(part) || all+kept != 100*len(part) {
 		t.Errorf("lines of %d bytes, %d bytes of all, %d are kept", longest, all, kept)
+	}
+}
+
+// TestANodeThatDoesNotAnswerEnds: the report of the others is shown.
+func TestANodeThatDoesNotAnswerEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, err := answered(t.Context(), func(ctx context.Context) (string, error) {
+			<-ctx.Done()
+			return "", ctx.Err()
+		})
+		if err == nil || !strings.Contains(err.Error(), "no report within") {
+			t.Errorf("got %v", err)
+		}
+	})
+	if out, err := answered(t.Context(), func(context.Context) (string, error) { return "report", nil }); out != "report" || err != nil {
+		t.Errorf("got %q, %v", out, err)
 	}
 }
