@@ -35,6 +35,9 @@ var OverlayPorts = map[string]int{"vxlan": 8472, "wireguard": 51820, "udp": 8285
 //	PeerPort          control planes and Trusted
 //	ClientPort        not hosts that are no control planes, and no pods and containers
 //
+// Packets of pods and containers to these ports of other hosts are dropped before flanneld
+// masquerades them, see forward.
+//
 // A control plane that joins must reach ClientPort before it is one. It has no lease then.
 // It uses nftables, which filters packets in addition to the rules of
 // iptables-nft and iptables-legacy. Without nftables it does nothing.
@@ -198,7 +201,7 @@ func (g HostFilter) rules() []filterChain {
 		input.rules = append(input.rules, fmt.Sprintf("tcp dport %d goto etcd", g.PeerPort), fmt.Sprintf("tcp dport %d goto etcd-clients", g.ClientPort))
 	}
 	fromHosts, fromPeers := "ip saddr @"+hostSet+" accept", "ip saddr @"+peerSet+" accept"
-	return []filterChain{
+	chains := []filterChain{
 		trusted,
 		{name: "overlay", rules: []string{fromHosts, "goto trusted"}},
 		{name: "kubelet", rules: []string{fromHosts, fromPeers, "ip saddr " + g.Network.String() + " accept", "goto trusted"}},
@@ -206,6 +209,23 @@ func (g HostFilter) rules() []filterChain {
 		{name: "etcd-clients", rules: []string{fromPeers, "ip saddr @" + hostSet + " drop", "ip saddr " + g.Network.String() + " drop"}},
 		input,
 	}
+	if forward := g.forward(); len(forward) > 0 {
+		chains = append(chains, filterChain{name: "forward", hook: "type filter hook forward priority -10; policy accept;", rules: forward})
+	}
+	return chains
+}
+
+// forward returns the rules for packets of pods and containers to other hosts. flanneld and
+// Docker masquerade them: the other hosts would take them for packets of this host.
+func (g HostFilter) forward() (rules []string) {
+	if g.Backend == "vxlan" {
+		rules = append(rules, fmt.Sprintf("ip saddr != @%s ip daddr @%s udp dport %d goto trusted", hostSet, hostSet, OverlayPorts["vxlan"]))
+	}
+	if g.PeerPort != 0 {
+		pods := "ip saddr " + g.Network.String() + " ip daddr @" + peerSet
+		rules = append(rules, fmt.Sprintf("%s tcp dport %d goto trusted", pods, g.PeerPort), fmt.Sprintf("%s tcp dport %d drop", pods, g.ClientPort))
+	}
+	return rules
 }
 
 func (w filterState) diff(ctx context.Context) (diff step.Diff, err error) {

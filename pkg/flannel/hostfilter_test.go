@@ -190,3 +190,50 @@ func TestNoHostFilterWithoutNft(t *testing.T) {
 		t.Errorf("got %q, %v", diff, err)
 	}
 }
+
+// TestPodsSendNoPacketsInTheNameOfTheirHost: flanneld masquerades what pods send to other hosts.
+func TestPodsSendNoPacketsInTheNameOfTheirHost(t *testing.T) {
+	hosttest.InNetns(t)
+	other, pod := fmt.Sprintf("kb-other-%d", os.Getpid()), fmt.Sprintf("kb-pod-%d", os.Getpid())
+	for _, name := range []string{other, pod} {
+		hosttest.Shell(t, "ip netns add "+name)
+		t.Cleanup(func() { hosttest.Shell(t, "ip netns del "+name) })
+	}
+	hosttest.Shell(t, `sysctl -qw net.ipv4.ip_forward=1
+ip link set lo up
+ip link add eth0 type veth peer name eth0 netns `+other+`
+ip link add pods type veth peer name eth0 netns `+pod+`
+ip addr add 192.0.2.1/24 dev eth0
+ip addr add 10.1.7.1/24 dev pods
+ip addr add 172.20.0.1/24 dev pods
+ip link set eth0 up
+ip link set pods up
+ip -n `+other+` addr add 192.0.2.2/24 dev eth0
+ip -n `+other+` addr add 192.0.2.4/24 dev eth0
+ip -n `+other+` link set eth0 up
+ip -n `+pod+` addr add 10.1.7.5/24 dev eth0
+ip -n `+pod+` addr add 172.20.0.5/24 dev eth0
+ip -n `+pod+` link set eth0 up
+ip -n `+pod+` route add default via 10.1.7.1
+nft add table ip outward
+nft add chain ip outward postrouting { type nat hook postrouting priority 100; }
+nft add rule ip outward postrouting oif eth0 masquerade
+ip netns exec `+other+` nft add table ip seen
+ip netns exec `+other+` nft add chain ip seen input { type filter hook input priority 0; }`)
+	appliedFilter(t)
+	arrives := func(to string, want bool) {
+		t.Helper()
+		hosttest.Shell(t, "ip netns exec "+other+" nft flush chain ip seen input\nip netns exec "+other+" nft add rule ip seen input ip saddr 192.0.2.1 meta l4proto { tcp, udp } th dport { 2379, 2380, 8472, 9999 } counter")
+		_ = exec.Command("timeout", "0.5", "ip", "netns", "exec", pod, "bash", "-c", "echo x >/dev/"+to).Run() // nobody listens
+		seen, err := exec.Command("ip", "netns", "exec", other, "nft", "list", "ruleset").CombinedOutput()
+		if arrived := !strings.Contains(string(seen), "packets 0 "); arrived != want || err != nil {
+			t.Errorf("%s: a packet of a pod arrives: %t, %v\n%s", to, arrived, err, seen)
+		}
+	}
+	for to, open := range map[string]bool{"udp/192.0.2.2/8472": false, "tcp/192.0.2.4/2379": false, "tcp/192.0.2.4/2380": false, "udp/192.0.2.2/9999": true, "tcp/192.0.2.4/9999": true} {
+		arrives(to, open)
+	}
+	hosttest.Shell(t, "ip -n "+pod+" route replace default via 172.20.0.1 src 172.20.0.5") // a network of the user
+	arrives("udp/192.0.2.2/9999", true)
+	arrives("udp/192.0.2.2/8472", false)
+}
