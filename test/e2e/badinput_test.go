@@ -86,6 +86,12 @@ var badInputs = []bad{
 		run:  asMaster, problem: "docker-flags", says: "Docker is started with --mtu 1400", code: "3",
 	},
 	{
+		name: "Docker with mounts of its own",
+		make: "mkdir -p " + dropIn + `; printf '[Service]\nMountFlags=slave\n' >` + dropIn + "/mounts.conf; systemctl daemon-reload; systemctl restart docker",
+		undo: "rm -r " + dropIn + "; systemctl daemon-reload; systemctl reset-failed docker; systemctl restart docker",
+		run:  asMaster, problem: "docker-unit", says: "/var/lib/kubelet is not shared", code: "3",
+	},
+	{
 		name: "daemon.json that is none", make: "mkdir -p /etc/docker; echo '{oops' >/etc/docker/daemon.json", undo: "rm /etc/docker/daemon.json",
 		run: asMaster, problem: "daemon-json", says: "/etc/docker/daemon.json is not a JSON object", code: "3",
 	},
