@@ -7,7 +7,7 @@ import (
 )
 
 // HostImages are what the nodes of a cluster of containers can be made of.
-var HostImages = []string{"docker-28.5", "docker-26.1", "docker-ce", "firewalls", "sysv", "openrc"}
+var HostImages = []string{"docker-28.5", "docker-26.1", "docker-29", "docker-ce", "firewalls", "sysv", "openrc"}
 
 // nodeSettings are what one node differs in from the others: a host verb's
 // flags, and the fields of one entry of nodes.

@@ -105,7 +105,7 @@ func (w wall) stands(t *testing.T, client, master, target machine) {
 	packets(t, master, made...)
 	startTargets(t, master, target)
 	spread(t, master)
-	w.heals(t, target, client, waysTo(client, master, target))
+	w.heals(t, target, client, append(waysTo(client, master, target), waysToIsolated(target)...))
 	for i, m := range made {
 		if now := m.sh(t, "find "+w.others+" -type f | sort | xargs md5sum"); now != others[i] {
 			t.Errorf("%s: a firewall that is off was changed:\n%s\nthen\n%s", m.name, others[i], now)

@@ -29,9 +29,15 @@ func TestTraffic(t *testing.T) {
 	}
 	up(t, master, target, "")
 	startProbes(t, master, made...)
+	traffic(t, master, target, waysToIsolated(target), events)
+}
+
+// traffic sends after each event, also in further ways, and prints a table. The probes run already.
+func traffic(t *testing.T, master, target machine, further []passage, events []event) {
+	t.Helper()
 	startTargets(t, master, target)
 	spread(t, master)
-	ways := waysTo(outside(t, target), master, target)
+	ways := append(waysTo(outside(t, target), master, target), further...)
 	var columns []string
 	var table [][]string
 	for _, e := range events {
@@ -49,10 +55,13 @@ func isolate(t *testing.T, m machine) {
 	m.sh(t, `mkdir -p /etc/docker && echo '{"icc": false}' >/etc/docker/daemon.json && systemctl restart docker`)
 }
 
-var events = []struct {
+// event changes the rules of the firewall on the addressed host.
+type event struct {
 	name string
 	do   func(*testing.T, machine)
-}{
+}
+
+var events = []event{
 	{"none", func(*testing.T, machine) {}},
 	{"Docker restarted", does("systemctl restart docker")},
 	{"chains emptied", does("iptables -F FORWARD; iptables -F DOCKER-USER")},
@@ -97,16 +106,23 @@ func waysTo(client, master, target machine) []passage {
 	fromClient("hostPort", target.ip+":18081", client.ip)
 	fromClient("published port", target.ip+":"+published, client.ip)
 	pod := "timeout 30 kubectl exec probe-" + target.name + " -- /probe "
-	container := "timeout 15 docker exec probe /probe "
-	const isolated = "http://$(docker inspect owner -f '{{.NetworkSettings.Networks.bridge.IPAddress}}'):8080/"
 	return append(ways,
 		passage{"pod to pod of its host", master, pod + "get http://$(kubectl get pod second -o 'jsonpath={.status.podIP}'):8080/", ""},
 		passage{"pod to DNS", master, pod + "resolve probe.default.svc.cluster.local", ""},
 		passage{"pod to port of another network", master, pod + "get http://" + target.ip + ":18082/", ""},
-		passage{"container to port of another network", target, container + "get http://" + target.ip + ":18082/", ""},
-		passage{"container to isolated container", target, container + "get " + isolated, never},
-		passage{"host to isolated container", target, "timeout 10 probe get " + isolated, ""},
+		passage{"container to port of another network", target, inContainer + "get http://" + target.ip + ":18082/", ""},
 	)
+}
+
+const inContainer = "timeout 15 docker exec probe /probe "
+
+// waysToIsolated lists what is asked where Docker isolates the containers of docker0.
+func waysToIsolated(target machine) []passage {
+	const isolated = "http://$(docker inspect owner -f '{{.NetworkSettings.Networks.bridge.IPAddress}}'):8080/"
+	return []passage{
+		{"container to isolated container", target, inContainer + "get " + isolated, never},
+		{"host to isolated container", target, "timeout 10 probe get " + isolated, ""},
+	}
 }
 
 // exposed are Services with one pod each, on the addressed host or on the other one.

@@ -115,6 +115,9 @@ func (v variant) args(overlay, mirror string) []string {
 		sources = append(sources, "deb "+mirror+" "+newerSuite+" main")
 		args = append(args, `--customize-hook=DEBIAN_FRONTEND=noninteractive chroot "$1" apt-get install -y -q -t `+newerSuite+" "+v.Newer)
 	}
+	if v.Compiled != "" {
+		args = append(args, "--customize-hook="+v.Compiled)
+	}
 	if v.Without != "" {
 		args = append(args, `--customize-hook=cd "$1"/etc && for s in `+v.Without+`; do rm -f init.d/$s rc?.d/[SK][0-9][0-9]$s runlevels/*/$s; done`)
 	}

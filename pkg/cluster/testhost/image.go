@@ -26,6 +26,7 @@ type variant struct {
 	Packages   string
 	Newer      string // packages that come from the suite after
 	Without    string // init scripts to remove
+	Compiled   string `json:",omitempty"` // script that compiles programs into the root file system $1
 	Files      []file
 	StopSignal string
 }
@@ -44,11 +45,16 @@ const (
 	newerSuite = "forky"
 )
 
-// common are the packages of every host: Docker, and tools for troubleshooting.
-const common = "docker.io,docker-cli,iptables,nftables,iproute2,conntrack,ethtool,iputils-ping,curl,ca-certificates," +
+// common are the packages of nearly every host: Docker, and tools for troubleshooting.
+const common = "docker.io," + tools
+
+const tools = "docker-cli,iptables,nftables,iproute2,conntrack,ethtool,iputils-ping,curl,ca-certificates," +
 	"kmod,procps,tcpdump,socat"
 
 const systemdInit = "systemd,systemd-sysv,dbus"
+
+// libraries29 are the libraries of Docker 29.
+const libraries29 = "libseccomp2,libsystemd0,libnftables1"
 
 // devices are init scripts that would set the clock and scan the devices of the machine.
 const devices = "udev hwclock.sh brightness checkroot.sh checkfs.sh umountroot"
@@ -65,6 +71,10 @@ var variants = map[string]variant{
 	"firewalls": {
 		Packages: common + "," + systemdInit + ",firewalld,ufw", Newer: "docker.io docker-cli containerd runc",
 		Files: firewallsFiles, StopSignal: "SIGRTMIN+3",
+	},
+	"docker-29": {
+		Packages: tools + "," + systemdInit + ",tini," + libraries29, Newer: "docker-cli", Compiled: docker29Script,
+		Files: docker29Files, StopSignal: "SIGRTMIN+3",
 	},
 	"docker-26.1": {Packages: common + "," + systemdInit, Files: systemdFiles, StopSignal: "SIGRTMIN+3"},
 	"sysv": {
@@ -134,6 +144,10 @@ var (
 	dockerCEContainerdUnit string
 	//go:embed rootfs/docker-ce-containerd.toml
 	dockerCEContainerdConfig string
+	//go:embed rootfs/docker-29.sh
+	docker29Script string
+	//go:embed rootfs/docker-29.socket
+	docker29Socket string
 )
 
 const (
@@ -155,15 +169,28 @@ var systemdFiles = append([]file{
 	{Path: dockerDefaults, Content: "DOCKER_OPTS=--ip6tables=false\n", Mode: 0o644},
 }, masked()...)
 
+const unitsPath = "/usr/lib/systemd/system/"
+
 // dockerCEFiles are the files of a host with the packages of Docker's own repository: docker-ce
 // and containerd.io have other units and another config than the packages of Debian.
-var dockerCEFiles = append(slices.DeleteFunc(slices.Clone(systemdFiles), func(f file) bool {
+var dockerCEFiles = append(slices.Clone(unitsOfDocker), file{Path: "/usr/bin/dockerd", Link: "/usr/sbin/dockerd"}, configOfContainerd)
+
+var configOfContainerd = file{Path: containerdPath, Content: dockerCEContainerdConfig, Mode: 0o644}
+
+var unitsOfDocker = append(slices.DeleteFunc(slices.Clone(systemdFiles), func(f file) bool {
 	return f.Path == containerdPath || f.Path == dockerDefaults
 }),
-	file{Path: "/usr/lib/systemd/system/docker.service", Content: dockerCEUnit, Mode: 0o644},
-	file{Path: "/usr/lib/systemd/system/containerd.service", Content: dockerCEContainerdUnit, Mode: 0o644},
-	file{Path: "/usr/bin/dockerd", Link: "/usr/sbin/dockerd"},
-	file{Path: containerdPath, Content: dockerCEContainerdConfig, Mode: 0o644},
+	file{Path: unitsPath + "docker.service", Content: dockerCEUnit, Mode: 0o644},
+	file{Path: unitsPath + "containerd.service", Content: dockerCEContainerdUnit, Mode: 0o644},
+)
+
+// docker29Files are those files and what the packages of Debian add to them on the other hosts.
+var docker29Files = append(slices.Clone(unitsOfDocker), configOfContainerd,
+	file{Path: unitsPath + "docker.socket", Content: docker29Socket, Mode: 0o644},
+	file{Path: "/etc/systemd/system/sockets.target.wants/docker.socket", Link: unitsPath + "docker.socket"},
+	file{Path: "/etc/systemd/system/multi-user.target.wants/docker.service", Link: unitsPath + "docker.service"},
+	file{Path: "/etc/systemd/system/multi-user.target.wants/containerd.service", Link: unitsPath + "containerd.service"},
+	file{Path: "/usr/libexec/docker/docker-init", Link: "/usr/bin/tini-static"},
 )
 
 // firewallsFiles are the files of a host that has firewalld and ufw. None of them runs before it is
