@@ -9,6 +9,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/links"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -21,12 +22,15 @@ const addressKey = prefix + "/addresses/"
 // A control plane calls it for every lease that a worker writes. controlPlanes are the
 // addresses of all control planes.
 func Accept(ctx context.Context, client *clientv3.Client, host, key string, value []byte, controlPlanes []string) error {
-	wanted, err := parseHostLease(key, value)
-	if err != nil {
-		return err
-	}
 	if len(value) > longestValue {
 		return fmt.Errorf("the lease has %d bytes, and more than %d are refused", len(value), longestValue)
+	}
+	wanted, err := parseHostLease(key, value)
+	if err == nil {
+		err = wanted.routable()
+	}
+	if err != nil {
+		return err
 	}
 	subnet, err := Reserved(ctx, client, host)
 	if err != nil {
@@ -36,6 +40,20 @@ func Accept(ctx context.Context, client *clientv3.Client, host, key string, valu
 		return fmt.Errorf("the subnet %s is not reserved for %s", wanted.subnet, host)
 	}
 	return claimAddress(ctx, client, host, wanted, controlPlanes)
+}
+
+// routable returns an error if other hosts cannot route to the host of a lease. With host-gw, that
+// host is a gateway, which must be in a network of the other hosts. They would restart flanneld
+// again and again because it does not set the route.
+func (l hostLease) routable() error {
+	if l.backend != "host-gw" {
+		return nil
+	}
+	_, via, exists, err := links.Names{}.RouteTo(l.host)
+	if err == nil && (!exists || via.IsValid()) {
+		err = fmt.Errorf("PublicIP: %s is in no network of this control plane, and the backend host-gw needs all hosts in one network", l.host)
+	}
+	return err
 }
 
 // longestValue is larger than any lease of flanneld, in bytes.

@@ -1,11 +1,13 @@
 package flannel
 
 import (
+	"errors"
 	"net/netip"
 	"strings"
 	"testing"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // twoHosts is the overlay as 192.0.2.1 must see it.
@@ -111,6 +113,22 @@ func TestOverlayOfHostGateways(t *testing.T) {
 	hosttest.Shell(t, "ip route replace 10.1.9.0/24 via 192.0.2.2")
 	if diff, err := twoHosts("host-gw").diff(); err != nil || len(diff) > 0 {
 		t.Errorf("with its route: %q, %v", diff, err)
+	}
+}
+
+// TestAGatewayIsInANetworkOfTheOthers: a worker must not lease an address that flanneld cannot use.
+func TestAGatewayIsInANetworkOfTheOthers(t *testing.T) {
+	hosttest.InNetns(t)
+	hosttest.Shell(t, "ip link add eth0 type veth peer name other\nip link set other up\nip addr add 192.0.2.1/24 dev eth0\nip link set eth0 up")
+	far := leaseOf("10.1.9.0/24", "198.51.100.2", "host-gw", "")
+	near, routed := far, far
+	near.host, routed.backend = netip.MustParseAddr("192.0.2.2"), "vxlan"
+	for _, route := range []string{"true", "ip route add default via 192.0.2.254"} {
+		hosttest.Shell(t, route)
+		if err := far.routable(); err == nil || !strings.Contains(err.Error(), "198.51.100.2 is in no network") {
+			t.Errorf("%s: %v", route, err)
+		}
+		must.NoError(t, errors.Join(near.routable(), routed.routable()))
 	}
 }
 
