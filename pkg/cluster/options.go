@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/preflight"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
@@ -83,10 +84,27 @@ func (o Options) validate() error {
 	for image := range images {
 		errs = append(errs, testhost.BadVariant(image))
 	}
-	if _, err := os.Stat(o.Bundle); o.Bundle != "" && err != nil {
-		errs = append(errs, &step.Problem{Name: "bundle", Text: fmt.Sprintf("--bundle: %v", err), Remedy: "make it with `kube-bootstrap offline build` or `offline pull`"})
+	return errors.Join(append(errs, o.badBundle())...)
+}
+
+// badBundle returns a problem if the nodes cannot load the bundle. They share one bundle, so it
+// must not need a base.
+func (o Options) badBundle() error {
+	if o.Bundle == "" {
+		return nil
 	}
-	return errors.Join(errs...)
+	b, err := bundle.Open(o.Bundle)
+	if err != nil {
+		return &step.Problem{Name: "bundle", Text: fmt.Sprintf("--bundle: %v", err), Remedy: "make it with `kube-bootstrap offline build` or `offline pull`"}
+	}
+	defer b.Close()
+	if b.Base == nil || len(o.Hosts) > 0 {
+		return nil
+	}
+	return &step.Problem{
+		Name: "bundle", Text: fmt.Sprintf("--bundle: %s needs the bundle of Kubernetes %s as its base, and the nodes of a cluster load one bundle", o.Bundle, b.Base.Kubernetes),
+		Remedy: "give a bundle that was made without --base",
+	}
 }
 
 func (o Options) record() (session.Record, error) {

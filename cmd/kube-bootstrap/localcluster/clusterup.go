@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 	"time"
@@ -16,7 +15,6 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/exit"
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/output"
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/settings"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/apiserver"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/preflight"
@@ -160,7 +158,7 @@ func checkRequest(ctx context.Context, con *console.Console, cfg config.Config, 
 	if err != nil {
 		return upRequest{}, err
 	}
-	if err := errors.Join(checkManifests(said.Manifests), checkBundle(cfg.Bundle), checkSaid(cfg, origins)); err != nil {
+	if err := errors.Join(checkManifests(said.Manifests), checkSaid(cfg, origins)); err != nil {
 		return upRequest{}, exit.Firm(err)
 	}
 	there, err := cluster.Recorded(ctx, said.Options)
@@ -206,23 +204,6 @@ func checkRequest(ctx context.Context, con *console.Console, cfg config.Config, 
 	return r, con.Confirm(ctx, *flags.yes || !flags.recreate, func(ctx context.Context) ([]string, error) {
 		return cluster.RecreateLosses(ctx, r.options)
 	})
-}
-
-// checkBundle refuses a bundle that needs a base: the hosts share one bundle.
-func checkBundle(path string) error {
-	if path == "" {
-		return nil
-	}
-	b, err := bundle.Open(path)
-	if err != nil {
-		return &step.Problem{Name: "bundle", Text: fmt.Sprintf("--bundle: %v", err), Remedy: "make it with `kube-bootstrap offline build` or `offline pull`"}
-	}
-	defer b.Close()
-	if b.Base != nil {
-		return &step.Problem{Name: "bundle", Text: fmt.Sprintf("--bundle: %s omits what the bundle of Kubernetes %s contains, and the hosts of a cluster load one bundle", path, b.Base.Kubernetes),
-			Remedy: "give a bundle that was made without --base"}
-	}
-	return nil
 }
 
 // checkSaid checks a given checkout before the engine is contacted.
