@@ -1,8 +1,6 @@
 package docker
 
 import (
-	"bytes"
-	"context"
 	"slices"
 	"testing"
 
@@ -14,14 +12,8 @@ import (
 // TestSettingsOfTheEngine: what the user sets for all containers of the engine does not change ours. With
 // userns-remap, a program with the setuid bit would run as another user.
 func TestSettingsOfTheEngine(t *testing.T) {
-	engine, err := Choice{}.Open()
-	must.NoError(t, err)
-	const image, name = "kube-bootstrap-test-settings:1", "kube-bootstrap-test-settings"
-	must.NoError(t, engine.Images().Import(t.Context(), image, bytes.NewReader(make([]byte, 1024))))
-	t.Cleanup(func() {
-		_ = engine.Remove(context.Background(), name)
-		_ = engine.Images().Remove(context.Background(), image)
-	})
+	const name = "kube-bootstrap-test-settings"
+	engine, image := emptyImage(t, name)
 	for _, privileged := range []bool{false, true} {
 		must.NoError(t, engine.replace(t.Context(), Container{Name: name, Image: image, Command: []string{"/none"}, Privileged: privileged}))
 		found, err := engine.ContainerInspect(t.Context(), name, client.ContainerInspectOptions{})

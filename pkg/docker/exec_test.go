@@ -2,7 +2,6 @@ package docker
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -23,17 +22,8 @@ import (
 // inContainer starts a container for commands.
 func inContainer(t *testing.T, name string) *Engine {
 	t.Helper()
-	engine, err := Choice{}.Open()
-	must.NoError(t, err)
-	image := name + ":1"
-	must.NoError(t, engine.Images().Import(t.Context(), image, bytes.NewReader(make([]byte, 1024))))
-	t.Cleanup(func() { _ = engine.Images().Remove(context.Background(), image) })
-	t.Cleanup(func() { _ = engine.Remove(context.Background(), name) })
-	c := Container{Name: name, Image: image, Command: []string{"/bin/sleep", "1000"}}
-	for _, programs := range []string{"/bin", "/lib", "/lib64", "/usr"} {
-		c.Mounts = append(c.Mounts, Mount{Source: programs, Target: programs, ReadOnly: true})
-	}
-	must.NoError(t, engine.Run(t.Context(), c))
+	engine, image := emptyImage(t, name)
+	must.NoError(t, engine.Run(t.Context(), Container{Name: name, Image: image, Command: []string{"/bin/sleep", "1000"}, Mounts: programs()}))
 	return engine
 }
 
@@ -116,7 +106,8 @@ func TestNothingIsWrittenAfterAnInterrupt(t *testing.T) {
 	})
 }
 
-// TestLongAnswersAreCut: whoever controls a container could fill the memory of this machine.
+// TestLongAnswersAreCut: the programs of a container choose how much they print. This machine keeps
+// a limited part of it in memory.
 func TestLongAnswersAreCut(t *testing.T) {
 	var reason beginning
 	pid := firstLine{rest: &reason}

@@ -1,8 +1,6 @@
 package docker
 
 import (
-	"bytes"
-	"context"
 	"os"
 	"strings"
 	"testing"
@@ -15,17 +13,10 @@ import (
 // TestADirectoryThatWasReplaced: a container goes on to see the directory that
 // was removed, so it is restarted.
 func TestADirectoryThatWasReplaced(t *testing.T) {
-	engine, err := Choice{}.Open()
-	must.NoError(t, err)
-	const image, name = "kube-bootstrap-test-replaced:1", "kube-bootstrap-test-replaced"
-	must.NoError(t, engine.Images().Import(t.Context(), image, bytes.NewReader(make([]byte, 1024))))
-	t.Cleanup(func() { _ = engine.Images().Remove(context.Background(), image) })
+	const name = "kube-bootstrap-test-replaced"
+	engine, image := emptyImage(t, name)
 	dir := t.TempDir() + "/seen"
-	c := Container{Name: name, Image: image, Command: []string{"/bin/sleep", "600"}, Mounts: []Mount{{Source: dir, Target: "/seen"}}}
-	for _, programs := range []string{"/bin", "/lib", "/lib64", "/usr"} {
-		c.Mounts = append(c.Mounts, Mount{Source: programs, Target: programs, ReadOnly: true})
-	}
-	t.Cleanup(func() { _ = engine.Remove(context.Background(), name) })
+	c := Container{Name: name, Image: image, Command: []string{"/bin/sleep", "600"}, Mounts: append(programs(), Mount{Source: dir, Target: "/seen"})}
 	for _, replace := range []bool{false, true} {
 		if err := os.RemoveAll(dir); err != nil && replace {
 			t.Fatal(err)

@@ -1,8 +1,6 @@
 package docker
 
 import (
-	"bytes"
-	"context"
 	"testing"
 
 	"github.com/moby/moby/api/types/container"
@@ -13,17 +11,11 @@ import (
 
 // TestRemoveUnused: an image of a stopped container stays, without an error.
 func TestRemoveUnused(t *testing.T) {
-	engine, err := Choice{}.Open()
-	must.NoError(t, err)
-	const image, name = "kube-bootstrap-test-unused:1", "kube-bootstrap-test-unused"
+	const name = "kube-bootstrap-test-unused"
+	engine, image := emptyImage(t, name)
 	images := engine.Images()
-	must.NoError(t, images.Import(t.Context(), image, bytes.NewReader(make([]byte, 1024))))
-	t.Cleanup(func() {
-		_ = engine.Remove(context.Background(), name)
-		_ = images.Remove(context.Background(), image)
-	})
 	config := &container.Config{Image: image, Cmd: []string{"/none"}, Labels: map[string]string{OurLabel: "test"}}
-	_, err = engine.ContainerCreate(t.Context(), client.ContainerCreateOptions{Name: name, Config: config})
+	_, err := engine.ContainerCreate(t.Context(), client.ContainerCreateOptions{Name: name, Config: config})
 	must.NoError(t, err)
 	for _, used := range []bool{true, false} {
 		must.NoError(t, images.RemoveUnused(t.Context(), image))

@@ -1,7 +1,6 @@
 package docker
 
 import (
-	"bytes"
 	"context"
 	"strings"
 	"testing"
@@ -14,12 +13,7 @@ import (
 
 // TestWatch runs containers that end.
 func TestWatch(t *testing.T) {
-	engine, err := Choice{}.Open()
-	must.NoError(t, err)
-	const image = "kube-bootstrap-test-watch:1"
-	empty := bytes.NewReader(make([]byte, 1024)) // an empty tar
-	must.NoError(t, engine.Images().Import(t.Context(), image, empty))
-	t.Cleanup(func() { _ = engine.Images().Remove(context.Background(), image) })
+	engine, image := emptyImage(t, "kube-bootstrap-test-watch")
 	for name, c := range map[string]struct {
 		restart, script, want string
 		before                int // restarts before the watch
@@ -55,11 +49,7 @@ func runShell(t *testing.T, engine *Engine, image, restart, script string) Servi
 	s := Service{
 		Docker: func() *Engine { return engine }, Name: "kube-bootstrap-test-watch",
 		Container: func() (Container, error) {
-			var programs []Mount
-			for _, dir := range []string{"/bin", "/lib", "/lib64", "/usr"} {
-				programs = append(programs, Mount{Source: dir, Target: dir, ReadOnly: true})
-			}
-			return Container{Name: "kube-bootstrap-test-watch", Image: image, Restart: restart, Mounts: programs,
+			return Container{Name: "kube-bootstrap-test-watch", Image: image, Restart: restart, Mounts: programs(),
 				Command: []string{"/bin/sh", "-c", script}}, nil
 		},
 	}
@@ -70,14 +60,11 @@ func runShell(t *testing.T, engine *Engine, image, restart, script string) Servi
 
 // TestTheReasonIsOfARunThatHasEnded reads it while the container runs, again and again.
 func TestTheReasonIsOfARunThatHasEnded(t *testing.T) {
-	engine, err := Choice{}.Open()
-	must.NoError(t, err)
-	const image = "kube-bootstrap-test-reason:1"
-	must.NoError(t, engine.Images().Import(t.Context(), image, bytes.NewReader(make([]byte, 1024)))) // an empty tar
-	t.Cleanup(func() { _ = engine.Images().Remove(context.Background(), image) })
+	engine, image := emptyImage(t, "kube-bootstrap-test-watch")
 	s := runShell(t, engine, image, "unless-stopped", "echo starting; sleep 0.5; echo unknown flag --x; exit 3")
 	for range 5 {
 		for running := false; !running; time.Sleep(50 * time.Millisecond) {
+			var err error
 			_, running, err = s.StartedAt(t.Context())
 			must.NoError(t, err)
 		}
