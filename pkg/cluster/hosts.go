@@ -27,8 +27,8 @@ func Hosts(ctx context.Context, options Options, emit func(session.Event)) (node
 	return nodes, err
 }
 
-// FreeSubnet returns the network of a cluster: its existing network, or else a free network,
-// which no other run chooses until release.
+// FreeSubnet returns the network of a cluster: its existing network, or else a free network.
+// Until the caller calls release, no other run chooses the free network.
 func FreeSubnet(ctx context.Context, options session.Options) (subnet netip.Prefix, release func(), err error) {
 	err = session.Do(ctx, options, session.Scope{}, func(s *session.Session, _ topology.State) (err error) {
 		release = func() {}

@@ -155,7 +155,8 @@ func (e *execution) result(ctx context.Context, id string) error {
 // beginning keeps the first bytes of a stream, as the reason of an error.
 type beginning struct{ kept bytes.Buffer }
 
-// longestReason is the most that is kept, in bytes: somebody else may control the container.
+// longestReason is the length of the text that is kept, in bytes. An attacker may control the
+// container and print any amount.
 const longestReason = 64 << 10
 
 func (b *beginning) Write(p []byte) (int, error) {

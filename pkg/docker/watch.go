@@ -24,8 +24,8 @@ func (s Service) Watch(ctx context.Context) error {
 	})
 }
 
-// reason returns the last line of a run that has ended. The container may start again before the
-// log is read, and its last line then belongs to the new run: reason reads it after the next end.
+// reason returns the last line that a container printed before it ended. Docker may restart the
+// container before the log is read. Then reason waits for the end of the new run.
 func (s Service) reason(ctx context.Context) (line string) {
 	docker := s.Docker()
 	ctx = step.WithLimit(context.WithoutCancel(ctx), step.CheckLimit(ctx))

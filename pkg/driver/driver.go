@@ -52,8 +52,8 @@ func (n Node) Run(ctx context.Context, args ...string) error {
 // longestOutput is more than any command prints whose output is read, in bytes.
 const longestOutput = 16 << 20
 
-// Output runs a command and returns its output. It refuses an endless one: somebody else may
-// control the node.
+// Output runs a command and returns its output. It returns an error if the output is longer than
+// longestOutput, because an attacker may control the node.
 func (n Node) Output(ctx context.Context, args ...string) (string, error) {
 	out := output{left: longestOutput}
 	err := n.Exec(ctx, host.Command{Args: args, Stdout: &out})

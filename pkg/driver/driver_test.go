@@ -68,7 +68,7 @@ func left(t *testing.T, path string) {
 	}
 }
 
-// TestAnEndlessOutputIsRefused: it would fill the memory of this machine.
+// TestAnEndlessOutputIsRefused: otherwise it would fill the memory of this machine.
 func TestAnEndlessOutputIsRefused(t *testing.T) {
 	out := output{left: longestOutput}
 	n, err := io.Copy(&out, io.LimitReader(zeros{}, 2*longestOutput))

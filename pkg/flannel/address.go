@@ -92,8 +92,8 @@ func (l hostLease) foreign() error {
 }
 
 // conflict returns an error if another host has the address or the WireGuard key of a lease.
-// flanneld has one peer for each key, and would give the peer of that host this subnet
-// instead of its own.
+// flanneld has one WireGuard peer for each key. If two leases have the same key, the second subnet
+// replaces the first one.
 func (l hostLease) conflict(all []hostLease) error {
 	for _, other := range all {
 		switch {

@@ -129,10 +129,10 @@ func parseHostLease(key string, value []byte) (l hostLease, err error) {
 
 const wgKeyBytes = 32
 
-// plain returns an error for JSON that flanneld may read as another value, or cannot read.
-// flanneld keeps the last of several fields of one name and does not decode escapes in
-// addresses. An agent that expects the route of such a lease would restart flanneld again
-// and again.
+// plain returns an error if flanneld could read the JSON differently from encoding/json. flanneld
+// uses the last of several fields with the same name. It does not decode escape sequences in
+// addresses. If flanneld cannot read a lease, it does not set the route, and the agent would restart
+// flanneld again and again.
 func plain(value []byte) error {
 	if bytes.ContainsRune(value, '\\') {
 		return errors.New("it has an escape sequence")
@@ -140,8 +140,8 @@ func plain(value []byte) error {
 	return eachOnce(json.NewDecoder(bytes.NewReader(value)))
 }
 
-// eachOnce returns an error if an object has two fields whose names encoding/json takes for
-// the same.
+// eachOnce returns an error if an object has two fields with the same name. encoding/json ignores
+// the case of names.
 func eachOnce(d *json.Decoder) error {
 	token, err := d.Token()
 	if token == json.Delim('[') {

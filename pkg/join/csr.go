@@ -71,12 +71,12 @@ func (s signer) answer(ctx context.Context, do func(kubernetes.Interface, *certi
 	return errors.Join(errs...)
 }
 
-// mostOfNode are the open requests of a node that are looked at, the newest ones. A kubelet needs
-// one, and makes another every quarter of an hour until it is answered.
+// mostOfNode is the number of open requests of a node that are handled: the newest requests. A
+// kubelet needs one. It makes another request every quarter of an hour until it gets an answer.
 const mostOfNode = 10
 
 // inTurns returns the open requests: the newest of each author first, then the second of each.
-// A node, which may make any number of requests, so does not delay the others.
+// A node may make any number of requests. In this order, it does not delay the requests of others.
 func inTurns(requests []certificatesv1.CertificateSigningRequest) (all []*certificatesv1.CertificateSigningRequest) {
 	turns, of := map[*certificatesv1.CertificateSigningRequest]int{}, map[string]int{}
 	for i := range requests {

@@ -67,8 +67,8 @@ func (n Networks) PoolProblems(ctx context.Context, files host.Files, engine *do
 	return errors.Join(errs...)
 }
 
-// poolsOf returns the networks from which Docker takes new ones. A Docker that does not know its pools any
-// more has read daemon.json again, which therefore has them.
+// poolsOf returns the networks from which Docker takes new ones. If Docker reports
+// invalid pools, it has read daemon.json again, and its pools are those of daemon.json.
 func poolsOf(ctx context.Context, files host.Files, engine *docker.Engine) (pools []netip.Prefix, err error) {
 	info, err := engine.Facts(ctx)
 	if err != nil || len(info.DefaultAddressPools) == 0 {

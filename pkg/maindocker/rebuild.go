@@ -33,8 +33,8 @@ const (
 //
 //	set live-restore ─▶ SIGHUP ─▶ restart ─▶ unset ─▶ SIGHUP ─▶ remove the key
 //
-// A Docker that does not take the setting, or takes it and then does not start, as in a
-// swarm, is restarted with all its containers.
+// In a swarm, Docker accepts the setting but does not start with it. In a swarm, and if Docker
+// refuses the setting, Docker is restarted with all its containers.
 func (d Daemon) rebuild(ctx context.Context) error {
 	docker := d.Engine()
 	// The user may have edited the file meanwhile.

@@ -93,8 +93,8 @@ func settingsFor(lease Lease, owner settings, directRouting bool) (settings, err
 }
 
 // Fit returns the lease with the MTU of the user's daemon.json, if that is smaller: a network
-// between the hosts may not carry larger packets. It keeps to that MTU if another program has
-// deleted the key, or the file.
+// between the hosts may not carry larger packets. It uses the recorded MTU if another program
+// has deleted the key or the file.
 func Fit(files host.Files, lease Lease) (Lease, error) {
 	owner, before, err := unmerged(files)
 	if err == nil && owner["mtu"] == nil {

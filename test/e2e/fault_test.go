@@ -92,9 +92,9 @@ type way struct {
 	wait time.Duration
 }
 
-// busy is what a busy machine needs beyond the limit to send packets over all paths and to ask for
-// the status, again and again. With it, a repair that no event causes is still too late: the agent
-// looks at everything only every five minutes.
+// busy is added to the limit of a repair. On a busy machine, the test needs this time to send
+// packets over all paths and to read the status. A repair without an event is still too late,
+// because the agent checks everything only every five minutes.
 const busy = 15 * time.Second
 
 // ways begins with what must repair the fault or comes before it. The rest

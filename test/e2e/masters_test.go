@@ -186,8 +186,8 @@ func leads(t *testing.T, own *clientv3.Client, one machine, clients []*clientv3.
 	return err
 }
 
-// wasDeposed reports whether the others elected another leader before this member left, as they
-// do if the machine lets it wait for a second. Then it had nothing to hand over.
+// wasDeposed reports whether the other members elected another leader before this member left. On
+// a busy machine, they may miss its heartbeats. Then this member has no leadership to transfer.
 func wasDeposed(t *testing.T, m machine, since string) bool {
 	t.Helper()
 	out, err := m.try(t.Context(), "docker -H unix:///run/docker-bootstrap.sock logs etcd --since "+since+

@@ -115,8 +115,8 @@ func (l clusterUser) deploy(t *testing.T) {
 	l.sh(t, "kubectl apply -f - <<'YAML'\n"+web+"\nYAML\nkubectl rollout status deployment/web --timeout 300s")
 }
 
-// poll asks the service ten times a second until it is stopped; no request may be lost, and one
-// that the machine delays is not. The loop
+// poll asks the service ten times a second until it is stopped. No request may be lost. A slow answer
+// is not a lost request. The loop
 // runs on a node, because a process in a container for each request would keep the machine busy.
 func (l clusterUser) poll(t *testing.T) (stop func()) {
 	t.Helper()

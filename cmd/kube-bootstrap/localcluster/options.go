@@ -163,7 +163,7 @@ func withBalancedAddresses(cfg config.Config, origins config.Origins) config.Con
 }
 
 // withFreeSubnet gives a new cluster a free network for its nodes, unless the user chose one.
-// No other run chooses it until release.
+// Until the caller calls release, no other run chooses this network.
 func withFreeSubnet(ctx context.Context, cfg config.Config, origins config.Origins) (_ config.Config, release func(), err error) {
 	const name = "dindSubnet"
 	if origins[name].Source != config.FromDefault {

@@ -7,10 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// Printable returns a text in which each character that controls a terminal or the direction of
-// writing is an escape sequence, as in a string of Go. Tabs and ends of lines stay. Some texts
-// are written by others: a node reports its version and its errors, and a server the reason of a
-// refusal. They could otherwise change what is on the terminal, or its clipboard.
+// Printable replaces characters that control a terminal or the writing direction by escape
+// sequences of Go. It keeps tabs and ends of lines. Nodes and servers write some of the printed
+// texts, such as a version or an error. Without Printable, such a text could change the contents of
+// the terminal and of the clipboard.
 func Printable(text string) string {
 	if !strings.ContainsFunc(text, controls) {
 		return text
@@ -29,8 +29,8 @@ func Printable(text string) string {
 	return b.String()
 }
 
-// controls reports whether a character is not printed as itself. A byte that is no UTF-8 may
-// control a terminal with another character set.
+// controls reports whether Printable replaces a character. A byte that is not UTF-8 may control a
+// terminal with another character set.
 func controls(r rune) bool {
 	return r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == utf8.RuneError)
 }

@@ -144,9 +144,10 @@ func LoadRegistry(env func(string) string, c *cobra.Command, verb config.Verb, a
 	return cfg, err
 }
 
-// FromEnv sets the flags of c from their variables, except given flags and those that Load
-// reads: the settings, --config, and --name, which is the name of a node for some commands
-// while its variable is the name of the cluster.
+// FromEnv sets each flag of c from the environment variable of the flag. A flag on the command
+// line has precedence. FromEnv skips the settings and --config, because Load reads their variables.
+// It also skips --name: some commands use it for the name of a node, but its variable is the name
+// of the cluster.
 func FromEnv(env func(string) string, c *cobra.Command) error {
 	if c.Hidden || c.DisableFlagParsing {
 		return nil

@@ -36,8 +36,8 @@ var hosts = clients.Limits{
 // transfers is the number of concurrent transfers. The hosts that join together read the same
 // frames at about the same time, so that the first one loads them from the disk into the page
 // cache and the others read them there, as long as they are not so many that the cache loses a
-// frame before the last one has read it. One host, which may read slowly on purpose, leaves half
-// of them to the others. Each transfer needs 100 KB of memory.
+// frame before the last one has read it. A host gets at most half
+// of the transfers, also if it reads slowly on purpose. Each transfer needs 100 KB of memory.
 const transfers = 16
 
 // bundlePath is the path of the only resource.

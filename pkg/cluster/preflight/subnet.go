@@ -109,8 +109,9 @@ func (c checks) overlap(with neighbour, all []neighbour) error {
 }
 
 // FreeSubnet returns a network for a new cluster that overlaps with no network of the
-// engine and with no route. Until release, no other run of this user chooses it: minutes
-// may pass before the network exists, because images are built first.
+// engine and with no route. Until the caller calls
+// release, no other run of this user chooses it: the run may build images for minutes before it
+// creates the network.
 func FreeSubnet(ctx context.Context, s *session.Session) (free netip.Prefix, release func(), err error) {
 	engine, err := machineOf(ctx, s)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 // KeptLines is the number of output lines that an error contains.
 const KeptLines = 20
 
-// longestLine is more than any line of kube-bootstrap has, in bytes. A longer one is divided:
-// somebody else may control the node.
+// longestLine is longer than any line of kube-bootstrap, in bytes. Lines splits a longer line,
+// because an attacker may control the node and send a line without an end.
 const longestLine = 1 << 20
 
 // Lines is a writer that calls Do for each line, one at a time.

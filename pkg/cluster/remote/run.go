@@ -173,7 +173,8 @@ func Status(ctx context.Context, s *session.Session, n topology.NodeState) HostS
 	return status
 }
 
-// reportLimit is the time for the report of a node: the others are shown without it.
+// reportLimit is the time for the report of a node. After it, the status shows the reports of the
+// other nodes.
 const reportLimit = time.Minute
 
 // answered returns the answer of a node, or an error after reportLimit.

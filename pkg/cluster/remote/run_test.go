@@ -59,8 +59,8 @@ func TestRelay(t *testing.T) {
 	}
 }
 
-// TestAnEndlessLineIsDivided: it would fill the memory of this machine.
-func TestAnEndlessLineIsDivided(t *testing.T) {
+// TestAnEndlessLineIsSplit: otherwise it would fill the memory of this machine.
+func TestAnEndlessLineIsSplit(t *testing.T) {
 	longest, all := 0, 0
 	l := Lines{Do: func(line []byte) { longest, all = max(longest, len(line)), all+len(line) }}
 	part := make([]byte, 64<<10)

@@ -184,7 +184,8 @@ var unitsOfDocker = append(slices.DeleteFunc(slices.Clone(systemdFiles), func(f 
 	file{Path: unitsPath + "containerd.service", Content: dockerCEContainerdUnit, Mode: 0o644},
 )
 
-// docker29Files are those files and what the packages of Debian add to them on the other hosts.
+// docker29Files are the units and the configuration of docker-ce, and files that Debian's packages
+// install on the other hosts.
 var docker29Files = append(slices.Clone(unitsOfDocker), configOfContainerd,
 	file{Path: unitsPath + "docker.socket", Content: docker29Socket, Mode: 0o644},
 	file{Path: "/etc/systemd/system/sockets.target.wants/docker.socket", Link: unitsPath + "docker.socket"},

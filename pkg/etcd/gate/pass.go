@@ -21,11 +21,12 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// The limits are those of a worker with all of its certificates, of which it may request any
-// number.
+// Each limit applies to a worker. A worker may request any number of certificates, and all of them
+// share the limits.
 const (
 	mostCalls = 32 // of a worker at a time
-	// mostUsers are the users of a worker with a connection to etcd, which has three of them.
+	// mostUsers is the number of users of a worker with a connection to etcd. etcd keeps three users
+	// of a worker.
 	mostUsers = 4
 	// mostRequests are the requests of one call. Each request of a watch may need memory in
 	// etcd; a client of etcd continues its watches in another call.
@@ -40,7 +41,7 @@ const (
 
 // access is a worker's access to etcd.
 type access struct {
-	conns            map[string]*grpc.ClientConn // by user, which is one of its certificates
+	conns            map[string]*grpc.ClientConn // by user; each certificate of the worker has a user
 	calls            *semaphore.Weighted
 	requests, writes *rate.Limiter
 }
@@ -189,7 +190,8 @@ func (s *server) access(host, user string) (*access, *grpc.ClientConn, error) {
 	return a, conn, nil
 }
 
-// dropFormer closes the connections of the oldest users but one. The names of users sort by age.
+// dropFormer closes the connections of the oldest users until mostUsers connections remain. It keeps
+// the connection of one user. The names of users sort by age.
 func (a *access) dropFormer(except string) {
 	for _, user := range slices.Sorted(maps.Keys(a.conns)) {
 		if len(a.conns) > mostUsers && user != except {
