@@ -13,6 +13,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle"
@@ -94,6 +95,9 @@ func (o Options) badBundle() error {
 		return nil
 	}
 	b, err := bundle.Open(o.Bundle)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%s does not exist", o.Bundle) // the remedy is below
+	}
 	if err != nil {
 		return &step.Problem{Name: "bundle", Text: fmt.Sprintf("--bundle: %v", err), Remedy: "make it with `kube-bootstrap offline build` or `offline pull`"}
 	}
