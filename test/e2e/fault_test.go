@@ -236,10 +236,7 @@ func (b *bed) await(ctx context.Context, limit time.Duration) error {
 
 // oneOfEachLayer are the quick faults that are tried in each run of the tests. TestFaults tries
 // all.
-var oneOfEachLayer = []string{
-	"kubelet removed", "etcd killed", "flanneld killed", "agent killed",
-	"iptables flushed", "nft ruleset flushed", "flannel.1 deleted", "routes of flannel flushed",
-}
+var oneOfEachLayer = []string{"kubelet removed", "agent killed", "nft ruleset flushed", "flannel.1 deleted"}
 
 // quickFaults tries faults that take seconds, on a cluster that has the probes.
 func quickFaults(t *testing.T, master, worker machine) {

@@ -21,7 +21,6 @@ func reboots(t *testing.T, master, worker machine) {
 		name string
 		do   func(t *testing.T)
 	}{
-		{"worker", func(t *testing.T) { restart(t, worker) }},
 		{"master", func(t *testing.T) { restart(t, master) }},
 		{"both at once", func(t *testing.T) { restart(t, master, worker) }},
 		{"worker while the master is away", func(t *testing.T) {
