@@ -24,7 +24,7 @@ import (
 func podNetwork(h *local.Host, role string, beside step.Step) step.Plan {
 	flanneld := parts.Flanneld(h)
 	return step.Plan{
-		{beside, parts.OnDocker0(h, flanneld.Start()), parts.OnOtherCNI(h, containerd.LeaveCNI(h.Files, parts.Containerd(h), local.Prefix(h.Config.FlannelNetwork)))},
+		{beside, parts.OnDocker0(h, flanneld.Start()), parts.OtherCNI(h)},
 		{parts.OnDocker0(h, parts.Bridge(h).Move()), parts.OnDocker0(h, parts.CNI(h)), parts.OnDocker0(h, flanneld.Overlay())},
 		{parts.OnDocker0(h, parts.Overlay(h).Open()), parts.OnDocker0(h, parts.HostFilter(h, role).Step()), parts.KeepSysctls(h), bootUnit(h)},
 	}

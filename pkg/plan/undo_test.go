@@ -28,6 +28,9 @@ var orderOfUndo = [][2]string{
 	{"move docker0 onto the flannel subnet", "start flanneld"},
 	{"run pods in containerd", "configure the kubelet"},
 	{"move docker0 onto the flannel subnet", "configure the kubelet"},
+	{"start flanneld", "configure the kubelet"}, // which removes the tables of iptables that are empty
+	{"leave the pod network to another plugin", "configure the kubelet"},
+	{"run pods in containerd", "leave the pod network to another plugin"},
 	{"move docker0 onto the flannel subnet", "route Services where there is no default route"},
 	{"run pods in containerd", "start etcd"},
 	{"run pods in containerd", "install the CNI plugins"},

@@ -36,6 +36,13 @@ func Proxy(h *local.Host) containerd.Proxy {
 	return containerd.Proxy{Files: h.Files, Socket: Containerd(h)}
 }
 
+// OtherCNI is the step that leaves the pod network to another CNI plugin, or an empty
+// step if pods are attached to docker0.
+func OtherCNI(h *local.Host) step.Step {
+	within := local.Prefix(h.Config.FlannelNetwork)
+	return containerd.LeaveCNI(h.Files, Containerd(h), within).If(!h.OwnNetwork() || h.Saved.Lost != nil)
+}
+
 // CNI is the step that writes the CNI configuration.
 func CNI(h *local.Host) step.Step { return containerd.WriteCNI(h.Files, podSubnet(h)) }
 

@@ -27,11 +27,6 @@ func OnDocker0(h *local.Host, s step.Step) step.Step {
 	return s.If(h.OwnNetwork() || h.Saved.Lost != nil)
 }
 
-// OnOtherCNI returns s if another CNI plugin provides the pod network.
-func OnOtherCNI(h *local.Host, s step.Step) step.Step {
-	return s.If(!h.OwnNetwork() || h.Saved.Lost != nil)
-}
-
 // podCIDR returns the network that the controller manager divides among the
 // nodes for another CNI plugin. It is invalid if pods are attached to
 // docker0, because flannel then assigns the subnets.
