@@ -38,11 +38,12 @@ content() {
 
 # Numbers of snapshots and names of fifos are chance; how many there are is not. containerd makes its uuid, and the
 # empty tree of a store, when somebody first asks for it; Docker its name for the host's network, and the directory of
-# tasks in the containerd that it starts itself, with the first container there.
+# tasks in the containerd that it starts itself, with the first container there. A Docker that its own limit for a
+# shutdown has ended leaves a socket.
 stores() {
   find /var/lib/containerd /run/containerd /run/docker -xdev -path '*/rootfs/*' -prune -o -path '*/snapshots/*/*' -prune -o -path '*.introspection*' -prune -o -path /run/containerd/fifo/\* -prune -o -printf '%y %m %p\n' 2>/dev/null |
     sed -E 's,snapshots/[0-9]+,snapshots/N,; s,(sha256/)[0-9a-f]{64},\1ID,' |
-    grep -vE '^d .*/io\.containerd\.content\.v1\.content(/blobs|/blobs/sha256|/ingest)?$|snapshotter\.v1\.[a-z]+/metadata\.db$|/run/docker/netns/default$|/run/docker/containerd/daemon/io\.containerd\.runtime\.v2\.task/moby$' | mask
+    grep -vE '^d .*/io\.containerd\.content\.v1\.content(/blobs|/blobs/sha256|/ingest)?$|snapshotter\.v1\.[a-z]+/metadata\.db$|/run/docker/netns/default$|/run/docker/containerd/daemon/io\.containerd\.runtime\.v2\.task/moby$|/run/docker/libnetwork/[0-9a-f]+\.sock$' | mask
   find /var/lib/docker -maxdepth 1 -printf '%y %m %p\n' 2>/dev/null
 }
 
