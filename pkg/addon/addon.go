@@ -16,7 +16,6 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -86,13 +85,11 @@ func objectsOf(manifest func() ([]byte, error)) func() ([]*kube.Object, error) {
 var manifests embed.FS
 
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"indent":       indent,
-	"hash":         Hash,
-	"host":         hostOf,
-	"port":         portOf,
-	"base64":       base64.StdEncoding.EncodeToString,
-	"startGOGC":    func() string { return image.StartGOGC },
-	"startPercent": func() string { return image.StartPercent },
+	"indent": indent,
+	"hash":   Hash,
+	"host":   hostOf,
+	"port":   portOf,
+	"base64": base64.StdEncoding.EncodeToString,
 }).ParseFS(manifests, "manifests/*.yaml"))
 
 // Manifests renders kube-proxy and CoreDNS as one YAML stream.

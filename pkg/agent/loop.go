@@ -2,18 +2,22 @@ package agent
 
 import (
 	"context"
+	"runtime/debug"
 	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/memory"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 const (
 	firstPause = time.Second // after an error, and after a signal
 	maxPause   = 5 * time.Minute
-	dropEvery  = time.Second
 	startTime  = 20 * time.Second // until the components of a control plane have started
+
+	// The values of GOGC for this process: a third of the CPU time of its start would be
+	// garbage collection otherwise, and later its heap changes little.
+	startPercent = 400
+	idlePercent  = 25
 )
 
 // Forever calls part until ctx ends, again after a growing pause when it returns.
@@ -83,16 +87,11 @@ func (s Signal) Give() {
 	}
 }
 
-// StaySmall limits the memory of this process until ctx ends, but not during startTime: the
+// LimitGarbage limits the garbage in the heap of this process, but not during startTime: the
 // components of the host then need the CPU.
-func StaySmall(ctx context.Context) {
-	memory.Spend()
+func LimitGarbage(ctx context.Context) {
+	debug.SetGCPercent(startPercent)
 	_ = step.Pause(ctx, startTime)
-	for n := 0; ctx.Err() == nil; n++ {
-		if n%int(maxPause/dropEvery) == 0 {
-			memory.Save()
-		}
-		memory.DropProgram()
-		_ = step.Pause(ctx, dropEvery)
-	}
+	debug.SetGCPercent(idlePercent)
+	debug.FreeOSMemory()
 }

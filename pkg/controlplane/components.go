@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
 )
 
@@ -132,7 +131,6 @@ func (s StaticPods) manifest(p component) ([]byte, error) {
 	c := &pod.Spec.Containers[0]
 	c.Name, c.Image = p.name, s.Image(p.name)
 	c.Command = append([]string{p.name}, s.ExtraArgs(p.name).Over(flags)...)
-	c.Env = []corev1.EnvVar{{Name: image.StartGOGC, Value: image.StartPercent}}
 	c.Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(p.cpu)}
 	pod.Spec.Volumes, c.VolumeMounts = p.volumes()
 	for probe, urlPath := range map[*corev1.Probe]string{c.StartupProbe: p.live, c.ReadinessProbe: p.ready, c.LivenessProbe: p.live} {

@@ -25,7 +25,6 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -198,7 +197,7 @@ func (s Server) quota() int64 {
 // env contains a hash of the certificates, so that renewed certificates replace the
 // container. It also allows architectures that etcd does not test.
 func env(print string) []string {
-	env := []string{"KUBE_BOOTSTRAP_CERTIFICATES=" + print, image.StartEnv}
+	env := []string{"KUBE_BOOTSTRAP_CERTIFICATES=" + print}
 	if !slices.Contains([]string{"amd64", "arm64", "ppc64le", "s390x"}, runtime.GOARCH) {
 		env = append(env, "ETCD_UNSUPPORTED_ARCH="+runtime.GOARCH)
 	}

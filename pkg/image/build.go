@@ -59,7 +59,7 @@ func (b *Builder) resolve(ctx context.Context, r Recipe, arch string) (compilati
 	c, err := b.compilation(ctx, r, arch)
 	return c, cache.Part{
 		Name: r.Name, Version: r.Version, Origin: r.origin(),
-		Key: cache.Key(r, c.source+strings.Join(c.imports, "")+c.beside+c.stub, c.env, c.args, c.goVersion, b.checkoutState()),
+		Key: cache.Key(r, c.source+c.beside+c.stub, c.env, c.args, c.goVersion, b.checkoutState()),
 		How: strings.Join(append(slices.Clone(c.env), c.args...), " ") + " (" + c.goVersion + ")",
 	}, err
 }

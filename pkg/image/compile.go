@@ -22,8 +22,7 @@ import (
 type compilation struct {
 	recipe    Recipe
 	arch      string
-	source    string   // main.go
-	imports   []string // the source of each of recipe.Imports
+	source    string // main.go
 	beside    string
 	stub      string
 	sums      string // go.sum
@@ -56,9 +55,6 @@ func (b *Builder) compilation(ctx context.Context, r Recipe, arch string) (compi
 	if r.Main != "" {
 		c.source = recipeFile(r.Main)
 	}
-	for _, name := range r.Imports {
-		c.imports = append(c.imports, importFile(name))
-	}
 	if r.Stub != nil {
 		c.stub = recipeFile(r.Stub.Source)
 	}
@@ -87,9 +83,6 @@ func (c compilation) inModule(do func(work string) error) error {
 	defer os.RemoveAll(work)
 	goVersion := strings.TrimPrefix(c.goVersion, "go")
 	files := map[string]string{"go.mod": c.recipe.goMod(goVersion), "go.sum": c.sums, "main.go": c.source}
-	for i, name := range c.recipe.Imports {
-		files[name] = c.imports[i]
-	}
 	if stub := c.recipe.Stub; stub != nil {
 		files[filepath.Join(stub.dir(), "go.mod")] = fmt.Sprintf("module %s\n\ngo %s\n", stub.Module, goVersion)
 		files[filepath.Join(stub.dir(), stub.Package, "stub.go")] = c.stub

@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
@@ -61,34 +60,6 @@ func TestCompilationsCountTheirPackages(t *testing.T) {
 			if !slices.ContainsFunc(told, func(text string) bool { return strings.HasPrefix(text, want) }) {
 				t.Errorf("no %q in %q", want, told)
 			}
-		}
-	}
-}
-
-// TestGarbageIsCollectedSeldomAtTheStart compiles a program with the package memory, and
-// expects the value of GOGC that its environment asks for.
-func TestGarbageIsCollectedSeldomAtTheStart(t *testing.T) {
-	r := Recipe{Name: "percent", Version: "v1", Packages: []string{"."}, Imports: saveMemory}
-	c, err := (&Builder{goVersion: runtime.Version()}).compilation(t.Context(), r, runtime.GOARCH)
-	must.NoError(t, err)
-	c.source = `package main
-
-import (
-	"fmt"
-	"runtime/debug"
-
-	_ "build.kube-bootstrap.dev/percent/memory"
-)
-
-func main() { fmt.Print(debug.SetGCPercent(-1)) }
-`
-	dir := t.TempDir()
-	must.NoError(t, c.run(t.Context(), dir))
-	for env, want := range map[string]string{StartEnv: StartPercent, StartGOGC + "=": "80", StartGOGC + "=many": "80"} {
-		out, err := host.Command{Args: []string{filepath.Join(dir, "percent")}, Env: []string{"GOGC=80", env}}.Run(t.Context())
-		must.NoError(t, err)
-		if string(out) != want {
-			t.Errorf("with %s: GOGC is %s, not %s", env, out, want)
 		}
 	}
 }

@@ -6,31 +6,13 @@ import (
 	"path"
 	"slices"
 	"strings"
-
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/memory"
 )
 
 //go:embed recipes
 var recipes embed.FS
 
-// saveMemory are the files of the package that reads StartGOGC.
-var saveMemory = []string{"memory/gc.go", memoryProgram}
-
-// memoryProgram is the file that contains memory.Program.
-const memoryProgram = "memory/program.go"
-
-// StartGOGC is the environment variable with the value of GOGC for the first seconds of
-// hyperkube, etcd and CoreDNS. With it, they also need less memory while they are idle:
-// they collect garbage sooner, and unmap code that they do not use. Official images
-// ignore it. With StartPercent, a control plane needs about a tenth less CPU time, and
-// 300 MB more memory, until it is ready.
-const (
-	StartGOGC    = "KUBE_BOOTSTRAP_START_GOGC"
-	StartPercent = "400"
-	StartEnv     = StartGOGC + "=" + StartPercent
-)
-
-// Recipe says how one part is compiled.
+// Recipe says how one part is compiled. The programs of Kubernetes, etcd and CoreDNS are
+// upstream's: Main only calls them, and no package or patch changes how they behave.
 type Recipe struct {
 	Name     string
 	Version  string
@@ -39,7 +21,6 @@ type Recipe struct {
 	Replace  map[string]string // module: "module version" or a directory
 	Packages []string          // what to build; the last element names the program
 	Tests    []string          `json:",omitempty"` // packages whose tests are the program, NAME.test
-	Imports  []string          `json:",omitempty"` // files of packages that Main imports: NAME/FILE.go is recipes/FILE.go.tmpl
 	Beside   string            `json:",omitempty"` // file in recipes/ that is compiled into each of Tests
 	Stub     *stub             `json:",omitempty"`
 	LDFlags  []string
@@ -54,7 +35,6 @@ func (v Versions) Recipe(name string) Recipe {
 	switch name {
 	case "hyperkube":
 		r.Version, r.Main, r.Require = v.Kubernetes, "hyperkube.go.tmpl", v.kubernetesModule()
-		r.Imports = append(slices.Clone(saveMemory), "translations/translations.go")
 		r.LDFlags = v.stamp(v.Kubernetes)
 	case "programs":
 		r.Version, r.Packages, r.Require = v.Kubernetes, nil, v.kubernetesModule() // packages as they are asked for
@@ -63,7 +43,7 @@ func (v Versions) Recipe(name string) Recipe {
 		r.Packages, r.Require = []string{"github.com/onsi/ginkgo/v2/ginkgo"}, v.kubernetesModule()
 		r.LDFlags = v.stamp(v.Kubernetes)
 	case "etcd":
-		r.Version, r.Main, r.Imports = "v"+v.Etcd, "etcd.go.tmpl", saveMemory
+		r.Version, r.Main = "v"+v.Etcd, "etcd.go.tmpl"
 		r.Require = map[string]string{"go.etcd.io/etcd/server/v3": r.Version}
 	case "flannel":
 		r.Version, r.CgoOn = "v"+v.Flannel, []string{"amd64"} // the udp backend
@@ -73,7 +53,7 @@ func (v Versions) Recipe(name string) Recipe {
 		const tencent = "github.com/tencentcloud/tencentcloud-sdk-go/tencentcloud/common"
 		r.Replace = map[string]string{tencent: tencent + " v1.3.103"} // the version it asks for was withdrawn
 	case "coredns":
-		r.Version, r.Main, r.Imports = "v"+v.CoreDNS, "coredns.go.tmpl", saveMemory
+		r.Version, r.Main = "v"+v.CoreDNS, "coredns.go.tmpl"
 		r.Require = map[string]string{"github.com/coredns/coredns": r.Version}
 	case "cni":
 		const plugins = "github.com/containernetworking/plugins"
@@ -164,14 +144,6 @@ func (r Recipe) sumsFile() string {
 	return ""
 }
 
-// importFile returns the source of an element of Recipe.Imports.
-func importFile(name string) string {
-	if name == memoryProgram {
-		return memory.Program
-	}
-	return recipeFile(path.Base(name) + ".tmpl")
-}
-
 // recipeFile returns a file below recipes; "" for no name. The names are constants.
 func recipeFile(name string) string {
 	if name == "" {
@@ -184,9 +156,7 @@ func recipeFile(name string) string {
 	return string(data)
 }
 
-// goMod returns the go.mod of a recipe. The name of its module precedes those of all
-// other modules, because Go initializes packages in the order of their paths: Imports
-// come before the packages that they prepare.
+// goMod returns the go.mod of a recipe.
 func (r Recipe) goMod(goVersion string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "module build.kube-bootstrap.dev/%s\n\ngo %s\n", r.Name, goVersion)

@@ -17,7 +17,6 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 )
 
 // Paths on the host.
@@ -79,7 +78,7 @@ func (k Kubelet) container() (docker.Container, error) {
 	}
 	return docker.Container{
 		Name: container, Image: k.Image, Command: k.command(),
-		Env:    []string{"KUBE_BOOTSTRAP_READS=" + reads, image.StartEnv},
+		Env:    []string{"KUBE_BOOTSTRAP_READS=" + reads},
 		Mounts: mounts(k.Files, k.mounted()), Privileged: true, HostPID: true, Restart: k.RestartPolicy,
 	}, nil
 }

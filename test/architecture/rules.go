@@ -43,7 +43,7 @@ var layers = [][]string{
 // parts are the layers within a package, from the bottom.
 var parts = [][]string{
 	{"pkg/host"},
-	{"pkg/host/filesystem", "pkg/host/kernel", "pkg/host/links", "pkg/host/memory", "pkg/host/netfilter", "pkg/host/process"},
+	{"pkg/host/filesystem", "pkg/host/kernel", "pkg/host/links", "pkg/host/netfilter", "pkg/host/process"},
 	{"pkg/host/initsystem"},
 
 	{"pkg/docker/silence"},

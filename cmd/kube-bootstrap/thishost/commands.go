@@ -14,7 +14,6 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/balancer"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/mirror"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/memory"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/localregistry"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
@@ -88,7 +87,6 @@ func frontCommand() *cobra.Command {
 		Use: "front", Hidden: true,
 		Short: "Forward a port to the control planes that are ready",
 		RunE: func(c *cobra.Command, _ []string) error {
-			memory.Save()
 			return front.Serve(c.Context())
 		},
 	}
@@ -139,7 +137,6 @@ func registryCommand(con *console.Console) *cobra.Command {
 		Use: "registry", Hidden: true,
 		Short: "Run the registry of a cluster of containers, with a cache of other registries",
 		RunE: func(c *cobra.Command, _ []string) error {
-			memory.Save()
 			for _, text := range mirrors {
 				m, err := mirror.Parse(text)
 				if err != nil {

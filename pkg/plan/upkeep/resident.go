@@ -74,7 +74,7 @@ func (r Resident) Run(ctx context.Context) error {
 	if err := agent.Announce(host.Files{}); err != nil {
 		return err
 	}
-	all.Go(func() { agent.StaySmall(ctx) })
+	all.Go(func() { agent.LimitGarbage(ctx) })
 	all.Wait()
 	return nil
 }
