@@ -100,9 +100,6 @@ func (s Server) run(ctx context.Context) error {
 
 // ready waits until etcd answers a linearizable read.
 func (s Server) ready(ctx context.Context) error {
-	campaigning, won := context.WithCancel(ctx)
-	defer won()
-	go s.campaign(campaigning)
 	return s.Do(ctx, func(client *clientv3.Client) error {
 		probe := func(ctx context.Context) error { return read(ctx, client) }
 		return step.Watching(ctx, s.watchStart, func(ctx context.Context) error { return step.Until(ctx, probe, s.tail(ctx)) })
