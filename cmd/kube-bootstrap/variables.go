@@ -33,26 +33,8 @@ func warnOfVariables(con *console.Console, environ []string, c *cobra.Command) {
 		if value == "" || !strings.HasPrefix(name, "KUBE_BOOTSTRAP_") && !strings.HasPrefix(name, "K8S_DIND_") || slices.Contains(known, name) {
 			continue
 		}
-		con.Warn("warning: the variable " + name + " is not read: there is no such flag" + variableMeant(name, known))
+		con.Warn("warning: the variable " + name + " is not read: there is no such flag" + config.Meant(name, known))
 	}
-}
-
-// variableMeant is config.Meant for a variable. The prefix, which all have, does not make names similar.
-func variableMeant(name string, known []string) string {
-	prefix := "KUBE_BOOTSTRAP_"
-	if !strings.HasPrefix(name, prefix) {
-		prefix = "K8S_DIND_"
-	}
-	var flags []string
-	for _, k := range known {
-		if flag, found := strings.CutPrefix(k, prefix); found {
-			flags = append(flags, flag)
-		}
-	}
-	if best := config.Nearest(strings.TrimPrefix(name, prefix), flags); best != "" {
-		return ", did you mean " + prefix + best + "?"
-	}
-	return ""
 }
 
 // readVariables returns the variables that any command reads. A user may set

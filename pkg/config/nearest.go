@@ -3,7 +3,10 @@ package config
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/spf13/cobra"
 )
 
 // Suggestion names the field that was probably meant by a flag, variable or field.
@@ -18,53 +21,32 @@ func Suggestion(name string) string {
 	return cmp.Or(Meant(name, fields), "; `kube-bootstrap config init` prints all there are")
 }
 
-// DidYouMean returns the known name that was probably meant, or all known names.
+// DidYouMean returns the known names that were probably meant, or all known names.
 func DidYouMean(name string, known []string) string {
 	return cmp.Or(Meant(name, known), "; there are "+strings.Join(known, ", "))
 }
 
-// Meant returns the question whether the user meant the nearest known name, or "" if none is near.
+// Meant returns the question whether the user meant one of the known names, or "" if name is
+// similar to none of them.
 func Meant(name string, known []string) string {
-	if best := Nearest(name, known); best != "" {
-		return ", did you mean " + best + "?"
+	// The shortest names are within two letters of many others, and prefixes of many more.
+	const most = 3
+	if near := nearest(name, known); 0 < len(near) && len(near) <= most {
+		return ", did you mean " + strings.Join(near, " or ") + "?"
 	}
 	return ""
 }
 
-// Nearest returns the known name that name was probably meant to be: at most three
-// typing errors away, and one for each three letters. It returns "" if there is none.
-func Nearest(name string, known []string) string {
-	best, distance := "", 4
+// nearest returns the known names that cobra suggests for a command of this name: those that
+// differ in one letter, or else in two, and those that begin with name.
+func nearest(name string, known []string) (near []string) {
+	names := cobra.Command{}
 	for _, k := range known {
-		limit := max(1, min(len(name), len(k))/3)
-		if d := edits(strings.ToLower(name), strings.ToLower(k)); d < distance && d <= limit && d < len(k) {
-			best, distance = k, d
-		}
+		names.AddCommand(&cobra.Command{Use: k, Run: func(*cobra.Command, []string) {}})
 	}
-	return best
-}
-
-// edits counts the letters to change, add, drop or exchange with the next to get from a to b.
-func edits(a, b string) int {
-	rows := make([][]int, len(a)+1)
-	for i := range rows {
-		rows[i] = make([]int, len(b)+1)
-		rows[i][0] = i
+	for names.SuggestionsMinimumDistance = 1; len(near) == 0 && names.SuggestionsMinimumDistance <= 2; names.SuggestionsMinimumDistance++ {
+		near = names.SuggestionsFor(name)
 	}
-	for j := range rows[0] {
-		rows[0][j] = j
-	}
-	for i := range len(a) {
-		for j := range len(b) {
-			cost := rows[i][j]
-			if a[i] != b[j] {
-				cost++
-			}
-			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
-				cost = min(cost, rows[i-1][j-1]+1)
-			}
-			rows[i+1][j+1] = min(cost, rows[i][j+1]+1, rows[i+1][j]+1)
-		}
-	}
-	return rows[len(a)][len(b)]
+	slices.Sort(near)
+	return slices.Compact(near)
 }

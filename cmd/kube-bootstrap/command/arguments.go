@@ -164,10 +164,8 @@ func flagError(c *cobra.Command, err error) error {
 			return exit.Usage(fmt.Errorf("%w; --cluster names the cluster", err))
 		}
 		var known []string
-		c.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
-		if best := config.Nearest(unknown.GetSpecifiedName(), known); best != "" {
-			err = fmt.Errorf("%w, did you mean --%s?", err, best)
-		}
+		c.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, "--"+f.Name) })
+		err = fmt.Errorf("%w%s", err, config.Meant("--"+unknown.GetSpecifiedName(), known))
 	}
 	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok && invalid.GetFlag().Value.Type() == "duration" {
 		return exit.Usage(fmt.Errorf("--%s %q: must be a duration in hours, minutes or seconds, such as 24h or 90s", invalid.GetFlag().Name, invalid.GetValue()))
