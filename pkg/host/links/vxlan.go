@@ -21,7 +21,8 @@ type Vxlan struct {
 // vxlanOverhead is the size in bytes of the headers that VXLAN adds to each packet.
 const vxlanOverhead = 50
 
-// AddVxlan creates the link, unless it exists. An interface must have the local address.
+// AddVxlan creates the link, or replaces a link of another kind, with another identifier or
+// below another address. An interface must have the local address.
 func AddVxlan(v Vxlan) error {
 	mac, err := net.ParseMAC(v.MAC)
 	if err != nil {
@@ -33,11 +34,31 @@ func AddVxlan(v Vxlan) error {
 	}
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name, attrs.HardwareAddr, attrs.MTU = v.Name, mac, under.Attrs().MTU-vxlanOverhead
-	err = netlink.LinkAdd(&netlink.Vxlan{LinkAttrs: attrs, VxlanId: v.ID, VtepDevIndex: under.Attrs().Index, SrcAddr: v.Local.AsSlice()})
-	if err != nil && !errors.Is(err, unix.EEXIST) {
-		return fmt.Errorf("add vxlan link %s: %w", v.Name, err)
+	wanted := &netlink.Vxlan{LinkAttrs: attrs, VxlanId: v.ID, VtepDevIndex: under.Attrs().Index, SrcAddr: v.Local.AsSlice()}
+	err = netlink.LinkAdd(wanted)
+	if errors.Is(err, unix.EEXIST) {
+		err = replaceUnlike(wanted)
 	}
-	return nil
+	return wrap("add vxlan link "+v.Name, err)
+}
+
+// replaceUnlike replaces the link of that name, unless it is like the wanted one.
+func replaceUnlike(wanted *netlink.Vxlan) error {
+	now, ok, err := byName(wanted.Name)
+	if err != nil || !ok || like(now, wanted) {
+		return err
+	}
+	if err := netlink.LinkDel(now); err != nil {
+		return err
+	}
+	return netlink.LinkAdd(wanted)
+}
+
+// like reports whether a link sends the same packets. One without an address chooses it itself.
+func like(link netlink.Link, wanted *netlink.Vxlan) bool {
+	now, ok := link.(*netlink.Vxlan)
+	return ok && now.VxlanId == wanted.VxlanId && (now.VtepDevIndex == 0 || now.VtepDevIndex == wanted.VtepDevIndex) &&
+		(len(now.SrcAddr) == 0 || now.SrcAddr.Equal(wanted.SrcAddr))
 }
 
 // linkOf returns the interface that has an address.

@@ -29,6 +29,29 @@ func TestVxlan(t *testing.T) {
 	}
 }
 
+// TestAddVxlanReplacesALink that sends other packets than the wanted one.
+func TestAddVxlanReplacesALink(t *testing.T) {
+	within(t)
+	vxlan := links.Vxlan{Name: "vx", ID: 7, Local: netip.MustParseAddr("10.5.0.1"), MAC: "0a:00:00:00:00:01"}
+	for _, c := range []struct {
+		link     string
+		replaced bool
+	}{
+		{"vxlan id 7 dev eth0 dstport 8472", false},
+		{"vxlan id 7 dev eth0 local 10.5.0.1 dstport 8472", false},
+		{"vxlan id 7 dev eth0 local 10.5.0.2 dstport 8472", true},
+		{"vxlan id 8 dev eth0 local 10.5.0.1 dstport 8472", true},
+		{"bridge", true},
+	} {
+		hosttest.Shell(t, "ip link add vx address 0a:00:00:00:00:09 type "+c.link)
+		must.NoError(t, links.AddVxlan(vxlan))
+		if replaced := find(t, "vx").MAC == vxlan.MAC; replaced != c.replaced {
+			t.Errorf("%s: replaced: %t", c.link, replaced)
+		}
+		hosttest.Shell(t, "ip link del vx")
+	}
+}
+
 func TestPermanentNeighbours(t *testing.T) {
 	within(t)
 	vxlan := links.Vxlan{Name: "vx", ID: 7, Local: netip.MustParseAddr("10.5.0.1"), MAC: "0a:00:00:00:00:01"}
