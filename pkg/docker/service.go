@@ -2,6 +2,7 @@ package docker
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/moby/moby/client"
@@ -40,16 +41,22 @@ func (s Service) Run(ctx context.Context) error {
 // engine may unmount files of the new run. That start fails, and the next start succeeds.
 // ContainerRestart has the same defect.
 func (s Service) Restart(ctx context.Context) error {
+	return s.RestartAround(ctx, func() error { return nil })
+}
+
+// RestartAround is Restart that calls stopped while the container does not run.
+func (s Service) RestartAround(ctx context.Context, stopped func() error) error {
 	docker := s.Docker()
 	ctx, cancel := step.Limited(ctx)
 	defer cancel()
 	if _, err := docker.ContainerStop(ctx, s.Name, client.ContainerStopOptions{}); err != nil {
 		return step.Wrap(err, "stop container %s", s.Name)
 	}
-	return step.Until(ctx, func(ctx context.Context) error {
+	err := stopped() // a container that has been stopped does not start by itself
+	return errors.Join(err, step.Until(ctx, func(ctx context.Context) error {
 		_, err := docker.ContainerStart(ctx, s.Name, client.ContainerStartOptions{})
 		return step.Wrap(err, "start container %s", s.Name)
-	}, nil)
+	}, nil))
 }
 
 // Remove stops and removes the container, as [Engine.Remove] does.

@@ -17,7 +17,7 @@ import (
 
 const (
 	// ownPatience is the time for flanneld to make progress before it is
-	// restarted. leasePatience is added for each lease: flanneld 0.28.4 reads the
+	// restarted. leasePatience is added for each lease: flanneld 0.28.10 reads the
 	// time to live of each with its own request before it adds the first route.
 	ownPatience   = 1500 * time.Millisecond
 	leasePatience = 10 * time.Millisecond
@@ -87,16 +87,11 @@ func (d Daemon) repairOverlay(ctx context.Context) error {
 }
 
 // restart corrects the overlay link and restarts flanneld, which then uses this link. flanneld
-// 0.28.4 ends when its link is deleted, and its next start may have created a link with another
-// MAC address.
-//
-// https://github.com/flannel-io/flannel/issues/2433
+// 0.28.10 makes a deleted link again, but with a random MAC address, below the first address of
+// the interface and without routes. It therefore must not run while its link is replaced.
 func (d Daemon) restart(ctx context.Context) error {
 	step.Report(ctx, "restarting flanneld", 0, 0)
-	if err := EnsureVTEP(d.Backend, d.PublicIP); err != nil {
-		return err
-	}
-	return d.service().Restart(ctx)
+	return d.service().RestartAround(ctx, func() error { return EnsureVTEP(d.Backend, d.PublicIP) })
 }
 
 // persists is step.Persists, but a difference that becomes smaller does not persist: flanneld
@@ -159,11 +154,11 @@ func vtepMAC(publicIP string) string {
 	return fmt.Sprintf("0a:4b:%02x:%02x:%02x:%02x", ip[0], ip[1], ip[2], ip[3])
 }
 
-// EnsureVTEP creates the link of the backend vxlan, the end of this host's tunnels, which
-// flanneld adopts, or gives it its MAC address back. flanneld would give it a random MAC
-// address (0.28.4), and needs etcd for it. EnsureVTEP must therefore run before the balancer,
-// which forwards the requests to etcd. It does nothing for other backends, or if publicIP is
-// not an IPv4 address.
+// EnsureVTEP creates the link of the backend vxlan, the end of this host's tunnels, or gives it
+// its MAC address back. flanneld adopts this link and publishes its MAC address when it starts.
+// It would replace a link that uses another address by one with a random MAC address (0.28.10),
+// and it needs etcd. EnsureVTEP must therefore run before the balancer, which forwards the
+// requests to etcd. It does nothing for other backends, or if publicIP is not an IPv4 address.
 func EnsureVTEP(backend, publicIP string) error {
 	mac := vtepMAC(publicIP)
 	if backend != "vxlan" || mac == "" {
