@@ -164,7 +164,14 @@ func (d Daemon) undo(ctx context.Context) error {
 	if err := unloadModules(ctx, d.Files, d.KeepModule); err != nil {
 		return err
 	}
-	return d.Files.Drop(d.leasePath(), filepath.Join(d.SubnetDir, "."+leaseFile), filepath.Join(d.SubnetDir, wireguardKey))
+	written := append(d.halfWritten(), d.leasePath(), filepath.Join(d.SubnetDir, wireguardKey))
+	return d.Files.Drop(written...)
+}
+
+// halfWritten returns the temporary files that a killed flanneld has left: ".subnet.env", or since
+// 0.28.10 that name with a number.
+func (d Daemon) halfWritten() []string {
+	return d.Files.Match(filepath.Join(d.SubnetDir, "."+leaseFile+"*"))
 }
 
 func removeRules(ctx context.Context) error {

@@ -109,3 +109,18 @@ func TestUndoReportsAnUnreadableLease(t *testing.T) {
 		t.Error("no error")
 	}
 }
+
+// TestUndoRemovesTemporaryFiles that a killed flanneld has left.
+func TestUndoRemovesTemporaryFiles(t *testing.T) {
+	hosttest.InNetns(t)
+	d := testDaemon(t)
+	d.Docker = func() *docker.Engine { return docker.Open(filepath.Join(d.Files.Root, "none.sock")) }
+	must.NoError(t, d.Files.MkdirAll(d.SubnetDir))
+	for _, name := range []string{".subnet.env", ".subnet.env7012356"} {
+		must.NoError(t, d.Files.Write(filepath.Join(d.SubnetDir, name), nil, 0o600))
+	}
+	must.NoError(t, d.undo(t.Context()))
+	if d.Files.Exists(d.SubnetDir) {
+		t.Error(d.SubnetDir + " remains")
+	}
+}
