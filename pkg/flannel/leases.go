@@ -181,8 +181,8 @@ func (e Etcd) Skipped(ctx context.Context) (skipped []error, err error) {
 }
 
 // WatchLeases calls tell when the watch begins and after each change of a lease, until
-// ctx ends. flanneld watches too. But after a lost connection flanneld 0.28.4 requests
-// the changes since its start, and gets none if etcd has compacted that revision.
+// ctx ends. flanneld watches too. But if etcd has meanwhile compacted the revision that flanneld
+// 0.28.10 requests after a lost connection, it reads all leases and ignores changed ones.
 func (e Etcd) WatchLeases(ctx context.Context, tell func()) error {
 	client, err := e.client(ctx)
 	if err != nil {

@@ -67,7 +67,7 @@ func (d Daemon) run(ctx context.Context) error {
 }
 
 // lost returns errLost if flanneld runs, has tried to write its file, and there is no valid
-// file. flanneld 0.28.4 logs the attempt after it, and does not repeat a failed one.
+// file. flanneld 0.28.10 logs the attempt after it, and does not repeat a failed one.
 func (d Daemon) lost(ctx context.Context) error {
 	_, running, err := d.service().StartedAt(ctx)
 	if err != nil || !running {

@@ -49,7 +49,7 @@ func TestCatalogue(t *testing.T) {
 	for _, i := range Catalogue(v, "") {
 		refs = append(refs, i.Ref)
 	}
-	want := []string{"quay.io/coreos/etcd:v3.6.16", "ghcr.io/flannel-io/flannel:v0.28.4", "kube-bootstrap.dev/hyperkube:v1.36.3",
+	want := []string{"quay.io/coreos/etcd:v3.6.16", "ghcr.io/flannel-io/flannel:v0.28.10", "kube-bootstrap.dev/hyperkube:v1.36.3",
 		"registry.k8s.io/coredns/coredns:v1.14.2", "registry.k8s.io/pause:3.10.2",
 		"registry.k8s.io/metrics-server/metrics-server:v0.9.0", "docker.io/rancher/local-path-provisioner:v0.0.30",
 		"quay.io/metallb/controller:v0.16.2", "quay.io/metallb/speaker:v0.16.2"}
@@ -110,7 +110,7 @@ func TestRecipes(t *testing.T) {
 			t.Errorf("%s: version %q, %v", name, r.Version, err)
 		}
 	}
-	if mod := v.Recipe("flannel").goMod("1.26.8"); !strings.Contains(mod, "require github.com/flannel-io/flannel v0.28.4\nreplace ") {
+	if mod := v.Recipe("flannel").goMod("1.26.8"); !strings.Contains(mod, "require github.com/flannel-io/flannel v0.28.10\nreplace ") {
 		t.Error(mod)
 	}
 }

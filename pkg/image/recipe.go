@@ -50,8 +50,9 @@ func (v Versions) Recipe(name string) Recipe {
 		r.Packages = []string{"github.com/flannel-io/flannel"}
 		r.Require = map[string]string{r.Packages[0]: r.Version}
 		r.LDFlags = []string{"-X github.com/flannel-io/flannel/pkg/version.Version=" + r.Version}
-		const tencent = "github.com/tencentcloud/tencentcloud-sdk-go/tencentcloud/common"
-		r.Replace = map[string]string{tencent: tencent + " v1.3.103"} // the version it asks for was withdrawn
+		const tencent = "github.com/tencentcloud/tencentcloud-sdk-go/tencentcloud/"
+		// The versions that it asks for were withdrawn.
+		r.Replace = map[string]string{tencent + "common": tencent + "common v1.3.103", tencent + "vpc": tencent + "vpc v1.3.75"}
 	case "coredns":
 		r.Version, r.Main = "v"+v.CoreDNS, "coredns.go.tmpl"
 		r.Require = map[string]string{"github.com/coredns/coredns": r.Version}

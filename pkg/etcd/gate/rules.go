@@ -24,7 +24,7 @@ type rule struct {
 	check   func(ctx context.Context, s *server, host string, m proto.Message) error
 }
 
-// rules has every call that flanneld 0.28.4 and the agent of a worker make. flanneld also
+// rules has every call that flanneld 0.28.10 and the agent of a worker make. flanneld also
 // revokes a lease that it could not attach: without that, the lease ends by itself. A lease
 // belongs to no user, so a worker could revoke that of another host.
 var rules = map[string]rule{

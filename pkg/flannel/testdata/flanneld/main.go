@@ -1,4 +1,4 @@
-// Flanneld states in its log that it has written its file, as flanneld 0.28.4 does: after some
+// Flanneld states in its log that it has written its file, as flanneld 0.28.10 does: after some
 // seconds, and at the first starts without the file, as the test wants.
 package main
 
