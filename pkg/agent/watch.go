@@ -74,6 +74,7 @@ func (e Engine) awaitStart(ctx context.Context, units initsystem.Units) {
 
 // follow closes its event stream as soon as systemd stops the engine: dockerd
 // waits up to five seconds for a client of its events.
+// https://github.com/moby/moby/blob/docker-v29.7.2/daemon/command/daemon.go#L240
 func (e Engine) follow(ctx context.Context, units initsystem.Units, in *Inbox) {
 	ctx, leave := context.WithCancel(ctx)
 	defer leave()

@@ -19,6 +19,7 @@ const (
 // share. If the distribution has no init script for it, the step installs
 // one, because dockerd would otherwise start a private containerd without
 // CRI.
+// https://github.com/moby/moby/blob/docker-v29.7.2/daemon/command/daemon.go#L893-L906
 //
 // It runs before anything is loaded into containerd, so that turndown undoes
 // the loads before it stops containerd.

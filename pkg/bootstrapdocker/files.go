@@ -53,6 +53,8 @@ func (d Daemon) values() (map[string]any, error) {
 		// With --bridge=none, dockerd deletes the link docker0 of the main Docker
 		// at each start. It therefore runs in its own network namespace. Its
 		// containers use the host's network, because containerd starts them.
+		// https://github.com/moby/moby/blob/docker-v29.7.2/daemon/daemon_unix.go#L887-L893
+		// https://github.com/containerd/containerd/issues/10280
 		"Mark": mark, "Dockerd": dockerd, "Command": []string{unshare, "-n", dockerd}, "Args": d.args(),
 		"Socket": Socket, "ContainerdSocket": containerdSocket,
 		"PidFile": pidFile, "SuperviseFile": superviseFile,
@@ -98,6 +100,7 @@ func (d Daemon) args() []string {
 // ownCgroup reports whether dockerd's containers get a separate parent
 // cgroup. With the systemd driver, which dockerd selects under systemd on
 // cgroup v2, they are scopes in system.slice, which systemd removes.
+// https://github.com/moby/moby/blob/docker-v29.7.2/daemon/daemon_unix.go#L598-L601
 func (d Daemon) ownCgroup() bool {
 	return d.Units.Init() != "systemd" || !d.Files.Exists("/sys/fs/cgroup/cgroup.controllers")
 }

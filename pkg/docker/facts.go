@@ -16,6 +16,7 @@ import (
 
 // lostPool is what Docker 28.5 answers for each of the user's default-address-pools once it has read its
 // settings again (SIGHUP). The client refuses the whole answer.
+// https://github.com/moby/moby/blob/docker-v29.7.2/daemon/reload.go#L20-L27
 const lostPool = "invalid Prefix"
 
 // Facts returns the engine's description of itself. The base of an address pool is the zero value if the

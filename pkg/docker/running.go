@@ -91,6 +91,7 @@ func (c Machines) pauseAll(ctx context.Context, names []string) error {
 
 // pause returns a final error, except "unable to freeze": with cgroup v1, runc 1.1.5 gives up
 // if the machine starts processes faster than runc can freeze them.
+// https://github.com/opencontainers/cgroups/blob/v0.1.0/fs/freezer.go#L43-L64
 func (c Machines) pause(ctx context.Context, name string) error {
 	_, err := c.api.ContainerPause(ctx, name, client.ContainerPauseOptions{})
 	if errdefs.IsConflict(err) {

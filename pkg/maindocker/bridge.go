@@ -160,6 +160,7 @@ func (b Bridge) move(ctx context.Context, why reasons) error {
 // setLink sets the address of docker0. It does not delete docker0, because
 // pods may be attached to it. It does not create docker0 either, because
 // Docker assigns a stable MAC address.
+// https://github.com/moby/moby/blob/docker-v29.7.2/daemon/libnetwork/drivers/bridge/setup_device_linux.go#L29-L31
 func setLink(lease Lease) error {
 	link, ok, err := links.Find(linkName)
 	if err != nil || !ok || len(linkDiff(link, lease)) == 0 {

@@ -23,6 +23,7 @@ var dockerJumps = []netfilter.Jump{
 
 // forwardJumps are the targets of Docker's jump from FORWARD: the first since
 // 28.1, the second before.
+// https://github.com/moby/moby/blob/v28.1.0/libnetwork/drivers/bridge/setup_ip_tables_linux.go#L22
 var forwardJumps = []string{"DOCKER-FORWARD", "DOCKER"}
 
 // repairChains restarts Docker only if the missing rules do not return by

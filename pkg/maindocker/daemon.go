@@ -59,6 +59,7 @@ func (d Daemon) networkDiff(ctx context.Context, lease Lease) (step.Diff, error)
 // NeedsNetfilter reports whether Docker needs bridged packets to pass the
 // firewall: to isolate containers of one network, or to forward published
 // ports without a proxy. It returns true if Docker does not answer.
+// https://github.com/moby/moby/blob/docker-v29.7.2/daemon/libnetwork/drivers/bridge/bridge_linux.go#L840-L842
 func (d Daemon) NeedsNetfilter(ctx context.Context) bool {
 	owner, err := readSettings(d.Files)
 	if err != nil || owner["icc"] == false || owner["userland-proxy"] == false {

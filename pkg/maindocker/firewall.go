@@ -22,11 +22,15 @@ import (
 //	           PREROUTING of the table raw, to which Docker appends its rules
 //	nftables   a mark that Docker accepts, set by a separate table
 //
+// https://docs.docker.com/engine/network/firewall-iptables/
+// https://github.com/moby/moby/blob/docker-v29.7.2/daemon/command/config_unix.go#L42
+//
 // In the same places, further rules accept packets of pods: see podMatches.
 //
 // Docker's setting allow-direct-routing removes its rules in the table raw. Then
 // each host of the LAN can reach a port that is published on 127.0.0.1, by the
 // address of the container.
+// https://github.com/moby/moby/blob/docker-v29.7.2/daemon/libnetwork/drivers/bridge/internal/iptabler/endpoint.go#L59
 const (
 	acceptMark = "bridge-accept-fwmark"
 	ourMark    = "0x20000/0x20000" // kube-proxy uses 0x4000 and 0x8000

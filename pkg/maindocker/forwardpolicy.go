@@ -12,6 +12,7 @@ const drop = "DROP"
 // policyRecord saves the policy of the chain FORWARD before the first move. Docker sets it to
 // DROP only if it enables forwarding itself. At boot the agent may do that first, and when
 // Docker is restarted because the firewall was flushed, forwarding is on already.
+// https://github.com/moby/moby/blob/docker-v29.7.2/daemon/libnetwork/drivers/bridge/setup_ip_forwarding.go#L53-L58
 var policyRecord = host.Record[string]{Path: host.StateDir + "/forward-policy", Valid: func(policy string) error {
 	if policy != drop && policy != "ACCEPT" {
 		return fmt.Errorf("%q is not a policy", policy)

@@ -17,6 +17,7 @@ import (
 // the bootstrap Docker. The bootstrap Docker runs in its own network namespace, and
 // containers of an older Docker would share that namespace. The API version is
 // compared because custom builds may have no version.
+// https://github.com/moby/moby/pull/47101
 const oldestAPI = 44
 
 // Problems returns, joined, what is wrong with the host's Docker: docker-missing, docker-stopped,
@@ -82,6 +83,7 @@ func restartCommand(init string) string {
 // conflicting are flags that Docker refuses together with the same key of
 // daemon.json, that disable docker0, or that only daemon.json may set, because
 // usesNftables reads nothing else. rebuild sets live-restore, unless it is on.
+// https://github.com/moby/moby/blob/docker-v29.7.2/daemon/config/config.go#L664-L707
 var conflicting = []string{
 	"bip", "bridge", "b", "mtu", "fixed-cidr", "ip-masq", "iptables", "allow-direct-routing", "bridge-accept-fwmark", "config-file", "firewall-backend",
 	"default-gateway", liveRestore,

@@ -35,6 +35,7 @@ const (
 //
 // In a swarm, Docker accepts the setting but does not start with it. In a swarm, and if Docker
 // refuses the setting, Docker is restarted with all its containers.
+// https://github.com/moby/moby/blob/docker-v29.7.2/daemon/config/config_linux.go#L128-L132
 func (d Daemon) rebuild(ctx context.Context) error {
 	docker := d.Engine()
 	// The user may have edited the file meanwhile.
@@ -68,6 +69,7 @@ func (d Daemon) rebuild(ctx context.Context) error {
 
 // inSwarm reports whether Docker refuses to start with live-restore. Docker 28.5 accepts the setting on
 // SIGHUP nevertheless.
+// https://github.com/moby/moby/blob/docker-v29.7.2/daemon/reload.go#L273-L282
 func inSwarm(info system.Info) bool {
 	return info.Swarm.LocalNodeState != "" && info.Swarm.LocalNodeState != swarm.LocalNodeStateInactive
 }

@@ -142,6 +142,7 @@ func (d Daemon) moveTo(ctx context.Context, lease Lease, data []byte) error {
 // any more. moveBack therefore starts Docker once with the old address as
 // bip, which Docker then saves, and restores the original daemon.json while
 // Docker runs.
+// https://github.com/moby/moby/issues/49353
 func (d Daemon) moveBack(ctx context.Context) error {
 	lost, err := recoverOriginal(d.Files)
 	if err != nil {

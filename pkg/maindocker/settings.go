@@ -242,6 +242,7 @@ func validate(ctx context.Context, data []byte) error {
 // setting that lets packets reach unpublished ports of containers; an older
 // one would not start with it. It asks dockerd instead of comparing versions,
 // because builds of distributions number them differently.
+// https://github.com/moby/moby/blob/v28.2.0/cmd/dockerd/config_unix.go#L41
 func allowsDirectRouting(ctx context.Context) bool {
 	args := []string{"dockerd", "--validate", "--config-file", "/dev/stdin"}
 	_, err := host.Command{Args: args, Stdin: strings.NewReader(`{"allow-direct-routing": true}`)}.Run(ctx)
