@@ -94,6 +94,7 @@ func (l hostLease) foreign() error {
 // conflict returns an error if another host has the address or the WireGuard key of a lease.
 // flanneld has one WireGuard peer for each key. If two leases have the same key, the second subnet
 // replaces the first one.
+// https://github.com/flannel-io/flannel/blob/v0.28.10/pkg/backend/wireguard/device.go#L301
 func (l hostLease) conflict(all []hostLease) error {
 	for _, other := range all {
 		switch {

@@ -111,6 +111,7 @@ func (d Daemon) command() []string {
 	}
 	if d.PublicIP != "" {
 		// With the name of the interface, flanneld would send from its first address.
+		// https://github.com/flannel-io/flannel/blob/v0.28.10/pkg/ipmatch/match.go#L239-L243
 		args = append(args, "--iface="+d.PublicIP, "--public-ip="+d.PublicIP)
 	}
 	return args
@@ -170,6 +171,8 @@ func (d Daemon) undo(ctx context.Context) error {
 
 // halfWritten returns the temporary files that a killed flanneld has left: ".subnet.env", or since
 // 0.28.10 that name with a number.
+// https://github.com/flannel-io/flannel/blob/v0.28.10/pkg/subnet/writefile_other.go#L25-L27
+// https://github.com/google/renameio/blob/v2.0.2/tempfile.go#L294-L296
 func (d Daemon) halfWritten() []string {
 	return d.Files.Match(filepath.Join(d.SubnetDir, "."+leaseFile+"*"))
 }

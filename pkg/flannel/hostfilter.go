@@ -217,6 +217,7 @@ func (g HostFilter) rules() []filterChain {
 
 // forward returns the rules for packets of pods and containers to other hosts. flanneld and
 // Docker masquerade them: the other hosts would take them for packets of this host.
+// https://github.com/flannel-io/flannel/blob/v0.28.10/pkg/trafficmngr/iptables/iptables.go#L156-L161
 func (g HostFilter) forward() (rules []string) {
 	if g.Backend == "vxlan" {
 		rules = append(rules, fmt.Sprintf("ip saddr != @%s ip daddr @%s udp dport %d goto trusted", hostSet, hostSet, OverlayPorts["vxlan"]))

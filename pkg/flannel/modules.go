@@ -14,6 +14,7 @@ import (
 )
 
 // bridgeNetfilter is the module without which flanneld does not start.
+// https://github.com/flannel-io/flannel/blob/v0.28.10/main.go#L288-L295
 const bridgeNetfilter = "br_netfilter"
 
 // linkModules maps a backend to the kernel module of its link. host-gw needs none.

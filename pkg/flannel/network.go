@@ -61,7 +61,9 @@ func (n Network) Validate() error {
 		return &step.Problem{Name: "flannel-network", Text: fmt.Sprintf("the flannel network %q is not an IPv4 network", n.CIDR),
 			Remedy: "write it as 10.1.0.0/16, with zeros after the prefix"}
 	}
-	if n.CIDR.Bits() > subnetLen-2 { // flanneld requires four subnets, and never uses the first
+	// flanneld requires four subnets, and never uses the first.
+	// https://github.com/flannel-io/flannel/blob/v0.28.10/pkg/subnet/config.go#L87-L116
+	if n.CIDR.Bits() > subnetLen-2 {
 		return &step.Problem{Name: "flannel-network-size",
 			Text:   fmt.Sprintf("the flannel network %s is too small for a /%d per host", n.CIDR, subnetLen),
 			Remedy: fmt.Sprintf("choose a /%d or larger", subnetLen-2)}

@@ -19,6 +19,7 @@ const (
 	// ownPatience is the time for flanneld to make progress before it is
 	// restarted. leasePatience is added for each lease: flanneld 0.28.10 reads the
 	// time to live of each with its own request before it adds the first route.
+	// https://github.com/flannel-io/flannel/blob/v0.28.10/pkg/subnet/etcd/registry.go#L184-L185
 	ownPatience   = 1500 * time.Millisecond
 	leasePatience = 10 * time.Millisecond
 	progressPause = 25 * time.Millisecond
@@ -159,6 +160,7 @@ func vtepMAC(publicIP string) string {
 // It would replace a link that uses another address by one with a random MAC address (0.28.10),
 // and it needs etcd. EnsureVTEP must therefore run before the balancer, which forwards the
 // requests to etcd. It does nothing for other backends, or if publicIP is not an IPv4 address.
+// https://github.com/flannel-io/flannel/blob/v0.28.10/pkg/backend/vxlan/device.go#L49-L113
 func EnsureVTEP(backend, publicIP string) error {
 	mac := vtepMAC(publicIP)
 	if backend != "vxlan" || mac == "" {

@@ -182,6 +182,7 @@ const leaseSeconds = 24 * 60 * 60
 // claim leases the reserved subnet of this host before flanneld starts, because
 // flanneld would choose a subnet itself. flanneld adopts the lease that has its
 // public IP, and completes it. This host's etcd user may write no other lease.
+// https://github.com/flannel-io/flannel/blob/v0.28.10/pkg/subnet/etcd/local_manager.go#L154-L165
 func claim(ctx context.Context, etcd Etcd, host, publicIP string) error {
 	client, err := etcd.client(ctx)
 	if err != nil {

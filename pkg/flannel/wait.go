@@ -68,6 +68,7 @@ func (d Daemon) run(ctx context.Context) error {
 
 // lost returns errLost if flanneld runs, has tried to write its file, and there is no valid
 // file. flanneld 0.28.10 logs the attempt after it, and does not repeat a failed one.
+// https://github.com/flannel-io/flannel/blob/v0.28.10/main.go#L477-L485
 func (d Daemon) lost(ctx context.Context) error {
 	_, running, err := d.service().StartedAt(ctx)
 	if err != nil || !running {
@@ -86,6 +87,7 @@ func (d Daemon) lost(ctx context.Context) error {
 
 // claimed calls claim. If this host has a lease file, it ignores that etcd
 // does not answer, because flanneld requests the subnet in that file.
+// https://github.com/flannel-io/flannel/blob/v0.28.10/pkg/subnet/etcd/local_manager.go#L181-L191
 func (d Daemon) claimed(ctx context.Context) error {
 	_, unknown := d.readLease()
 	return step.Until(ctx, func(ctx context.Context) error {
