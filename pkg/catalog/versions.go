@@ -159,6 +159,7 @@ func CheckControlPlane(own, server string) error {
 
 // CheckEtcdChange returns an error if an etcd release cannot use the data of
 // another one: etcd refuses to start on data of a newer minor version.
+// https://github.com/etcd-io/etcd/blob/v3.7.3/server/etcdserver/version/downgrade.go#L46-L53
 func CheckEtcdChange(from, to string) error {
 	return compare(from, to, func(f, t *version.Version) error {
 		if t.Major() < f.Major() || t.Major() == f.Major() && t.Minor() < f.Minor() {

@@ -42,6 +42,7 @@ func HasData(files host.Files) bool { return files.Exists(DataDir + "/member") }
 
 // hasWAL reports whether this host has a write-ahead log, with which etcd continues.
 // Without it, etcd starts as a new member. A failed start may leave other files.
+// https://github.com/etcd-io/etcd/blob/v3.7.3/server/etcdserver/bootstrap.go#L302-L309
 func hasWAL(files host.Files) bool { return len(files.Match(DataDir+"/member/wal/*.wal")) > 0 }
 
 // Started returns the version in startedFile, or "".
@@ -95,6 +96,7 @@ func (s Server) Room() step.Step {
 
 // alarms returns the problem for which etcd refuses writes: its database has
 // reached the quota or is corrupt [etcd-space, etcd-data].
+// https://github.com/etcd-io/etcd/blob/v3.7.3/server/etcdserver/apply/uber_applier.go#L70-L79
 func (s Server) alarms(ctx context.Context, client *clientv3.Client) error {
 	list, err := client.AlarmList(ctx)
 	if err != nil {

@@ -160,6 +160,8 @@ func (m Member) noteCluster(ctx context.Context, client *clientv3.Client) error 
 // allows one at a time. It does not simply retry the request: etcd drops a
 // membership change that arrives while another one is in progress, which
 // could be the other learner's promotion.
+// https://github.com/etcd-io/etcd/blob/v3.7.3/server/etcdserver/api/membership/cluster_opts.go#L17
+// https://github.com/etcd-io/raft/blob/v3.7.0/raft.go#L1326-L1341
 func (m Member) add(ctx context.Context, client *clientv3.Client) error {
 	if err := m.Files.Remove(LeftFile); err != nil {
 		return err
@@ -232,6 +234,7 @@ func (m Member) watchMember(ctx context.Context, client *clientv3.Client) error 
 
 // toLeader makes the client talk only to etcd's leader. A follower of etcd 3.7 forwards
 // a promotion without the caller, which auth refuses, and retries until the timeout.
+// https://github.com/etcd-io/etcd/blob/v3.7.3/server/etcdserver/cluster_util.go#L311-L322
 func toLeader(ctx context.Context, client *clientv3.Client) error {
 	list, err := client.MemberList(ctx)
 	if err != nil {

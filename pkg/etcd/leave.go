@@ -80,6 +80,7 @@ func (m Member) handOver(ctx context.Context, all []MemberStatus) error {
 // patiently retries a removal. etcd counts a member that came back as down for some
 // seconds, so its refusal is final after the time of a check. Otherwise the wait is
 // longer, because the members elect a leader.
+// https://github.com/etcd-io/etcd/blob/v3.7.3/server/etcdserver/server.go#L1629-L1637
 func patiently(ctx context.Context, remove func(context.Context) error) error {
 	patience := step.CheckLimit(ctx)
 	begun := time.Now()

@@ -106,6 +106,7 @@ func (m Member) await(ctx context.Context, client *clientv3.Client) (own *etcdse
 
 // initialCluster returns the value of --initial-cluster, which etcd compares
 // with the members. It is empty if this host is not a member.
+// https://github.com/etcd-io/etcd/blob/v3.7.3/server/etcdserver/api/membership/cluster.go#L751-L775
 func (m Member) initialCluster(members []*etcdserverpb.Member) string {
 	var all []string
 	found := false

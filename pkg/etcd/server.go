@@ -66,6 +66,7 @@ func (s Server) Start() step.Step {
 // founderProblem is the problem that the first member of several has lost its data
 // [etcd-data]. etcd derives IDs from addresses: a new etcd here would be a cluster of its
 // own with the ID of the old one, and the member that the others know.
+// https://github.com/etcd-io/etcd/blob/v3.7.3/server/etcdserver/api/membership/member.go#L63-L75
 func founderProblem(s Server) error {
 	cluster, err := joined(s.Files)
 	if err != nil || hasWAL(s.Files) || cluster != "" || len(s.Peers) == 0 {
@@ -142,6 +143,7 @@ func (s Server) container() (docker.Container, error) {
 		Restart: s.RestartPolicy,
 		Mounts:  s.mounts(),
 		// etcd transfers its leadership and completes its requests before it stops.
+		// https://github.com/etcd-io/etcd/blob/v3.7.3/server/etcdserver/server.go#L1323-L1335
 		StopFirst: true,
 	}, nil
 }
@@ -193,6 +195,7 @@ func (s Server) quota() int64 {
 
 // env contains a hash of the certificates, so that renewed certificates replace the
 // container. It also allows architectures that etcd does not test.
+// https://github.com/etcd-io/etcd/blob/v3.7.3/server/etcdmain/etcd.go#L237-L252
 func env(print string) []string {
 	env := []string{"KUBE_BOOTSTRAP_CERTIFICATES=" + print}
 	if !slices.Contains([]string{"amd64", "arm64", "ppc64le", "s390x"}, runtime.GOARCH) {
