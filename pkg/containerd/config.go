@@ -158,6 +158,7 @@ func (c *configFile) drop(value any, path ...string) {
 }
 
 // setHosts sets config_path, which containerd does not accept together with some older tables.
+// https://github.com/containerd/containerd/blob/v2.4.2/internal/cri/config/config.go#L499-L502
 func (c *configFile) setHosts() error {
 	if now, _ := c.get(c.registry("config_path")...).(string); now != "" {
 		return nil

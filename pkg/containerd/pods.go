@@ -45,6 +45,8 @@ var podPaths = []string{
 
 // criPaths are what containerd creates when CRI is enabled, and leaves behind. Without cniConfDir,
 // a containerd with CRI exits.
+// https://github.com/containerd/containerd/blob/v2.4.2/internal/cri/server/cni_conf_syncer.go#L100-L102
+// https://github.com/containerd/containerd/blob/v2.4.2/internal/cri/server/service.go#L363-L370
 var criPaths = []string{criRoot, "/etc/cni", cniConfDir, "/run/nri", "/run/nri/nri.sock"}
 
 // shared are the paths that other programs use too: they are removed only if empty.

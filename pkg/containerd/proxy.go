@@ -18,6 +18,7 @@ const (
 	proxyTable = "ip kube-proxy"
 	// proxyPatience is the time for a running kube-proxy to add its rules again by
 	// itself: it checks one chain every 30 s.
+	// https://github.com/kubernetes/kubernetes/blob/v1.37.2/pkg/proxy/iptables/proxier.go#L302-L308
 	proxyPatience = time.Second
 	// proxyStarts is the time for kube-proxy to add its rules after its start. It
 	// doubles up to slowProxyStarts with each repair that fails, because a new

@@ -68,6 +68,8 @@ func RegistryFiles(files host.Files, to *registry.Registry, upstreams []string) 
 // hostsFileOf returns the hosts.toml of a private registry, whose certificates are in dir. It
 // lists no other hosts, so that an answer of the registry is final. The table of hosts is present
 // but empty, because containerd 1.7 ignores a file without one and asks the upstream.
+// https://github.com/containerd/containerd/blob/v1.7.24/remotes/docker/config/hosts.go#L313-L318
+// https://github.com/containerd/containerd/blob/v1.7.24/remotes/docker/config/hosts.go#L530-L535
 func hostsFileOf(to *registry.Registry, dir string) hostsFile {
 	h := hostsFile{
 		Server: to.Scheme() + "://" + to.Host(), SkipVerify: to.Insecure,
@@ -87,6 +89,7 @@ func hostsFileOf(to *registry.Registry, dir string) hostsFile {
 
 // MirrorFiles returns the files that make containerd use mirrors. containerd sends the name of
 // the registry as the parameter ns, so that one mirror can serve several registries.
+// https://github.com/containerd/containerd/blob/v2.4.2/core/remotes/docker/resolver.go#L645-L651
 //
 //	docker.io/library/busybox ──▶ http://10.192.0.8:5000/v2/library/busybox/manifests/latest?ns=docker.io
 func MirrorFiles(files host.Files, mirrors []mirror.Mirror) (all []host.File, err error) {

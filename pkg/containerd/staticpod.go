@@ -31,6 +31,7 @@ type StaticPod struct {
 // Revive is the step that removes a static pod that has exited, is older than the component it
 // needs, or has a removed directory mounted. The kubelet then creates a new pod at once; it would
 // restart an exited container only after a backoff of up to five minutes.
+// https://github.com/kubernetes/kubernetes/blob/v1.37.2/pkg/kubelet/kuberuntime/kuberuntime_manager.go#L2077-L2105
 func (p StaticPod) Revive() step.Step {
 	return step.Step{
 		Name: "revive " + p.Name,

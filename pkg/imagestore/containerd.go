@@ -33,6 +33,7 @@ const criNamespace = "k8s.io"
 
 // criLabels register an image with CRI, and exempt it from the image garbage
 // collection of the kubelet: a host without a registry could not pull it again.
+// https://github.com/containerd/containerd/blob/v2.4.2/internal/cri/labels/labels.go#L42-L49
 var criLabels = map[string]string{"io.cri-containerd.image": "managed", "io.cri-containerd.pinned": "pinned"}
 
 type containerdStore struct {
@@ -159,6 +160,7 @@ func (s containerdStore) Load(ctx context.Context, open func() io.ReadCloser) er
 // it has a name. If do fails, leased waits for the collection of its leftovers:
 // containerd would schedule it only after a hundred more changes. A lease that
 // is not deleted expires after a day.
+// https://github.com/containerd/containerd/blob/v2.4.2/plugins/gc/scheduler.go#L279-L287
 func leased(ctx context.Context, c *containerd.Client, do func(context.Context) error) error {
 	ctx, done, err := c.WithLease(ctx)
 	if err != nil {

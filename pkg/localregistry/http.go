@@ -49,6 +49,7 @@ func fail(w http.ResponseWriter, unknown string, err error) {
 	case unstorable(err):
 		// Docker (28.5) prints the message of a status below 500 only, and repeats the
 		// upload unless the code is DENIED.
+		// https://github.com/moby/moby/blob/v28.5.2/distribution/errors.go#L155-L164
 		refuse(w, http.StatusRequestEntityTooLarge, "DENIED", "the local registry cannot store this: "+withRemedy(err))
 	case errdefs.IsNotFound(err), refused(err):
 		refuse(w, http.StatusNotFound, unknown, err.Error())

@@ -48,7 +48,9 @@ func openContent(root string) (content.Store, error) {
 	for _, one := range left {
 		_ = os.RemoveAll(filepath.Join(unfinished, one.Name()))
 	}
-	if err := os.MkdirAll(unfinished, 0o755); err != nil { // containerd (2.4) tries it only once, and a full disk may be freed
+	// containerd (2.4) tries it only once, and a full disk may be freed.
+	// https://github.com/containerd/containerd/blob/v2.4.2/plugins/content/local/store.go#L107
+	if err := os.MkdirAll(unfinished, 0o755); err != nil {
 		return nil, err
 	}
 	return local.NewStore(root)
