@@ -141,6 +141,7 @@ func (s StaticPods) manifest(p component) ([]byte, error) {
 
 // volumes have no type to check: the kubelet would look for it in its own container,
 // which does not see every directory of the host. An earlier step has made them all.
+// https://github.com/kubernetes/kubernetes/blob/v1.37.2/pkg/volume/hostpath/host_path.go#L247-L253
 func (p component) volumes() (volumes []corev1.Volume, mounts []corev1.VolumeMount) {
 	for _, hostPath := range append(p.read, p.write...) {
 		name := strings.ReplaceAll(path.Base(hostPath), ".", "-")

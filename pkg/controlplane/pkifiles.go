@@ -43,6 +43,7 @@ func Dirs() []string {
 // by TLS only, and a raft proposal contains the user that it acts for.
 // EtcdPeerCA therefore only signs certificates that stay on control planes. etcd trusts
 // it on both ports, so that no certificate of a worker opens one of them.
+// https://github.com/etcd-io/etcd/blob/v3.7.3/server/etcdserver/apply/auth.go#L46-L53
 const PeerName = "etcd-peer"
 
 // KubeletClientUser is whom the API server is to a kubelet.
@@ -64,6 +65,7 @@ var signers = []string{ClusterCA, kubeletCA}
 // signingFile returns the path of the certificate with which the controller manager
 // signs. It accepts a file with one certificate only, and during a rotation the file
 // of the authority contains two.
+// https://github.com/kubernetes/kubernetes/blob/v1.37.2/pkg/controller/certificates/signer/ca_provider.go#L60-L62
 func signingFile(path string) string { return path + "-signing.crt" }
 
 // leaf is a certificate that an authority signs, in a pair of files or a kubeconfig.
@@ -90,6 +92,7 @@ func (p PKI) leaves() []leaf {
 	}
 	// Without a certificate, the controller manager and the scheduler make an RSA key at
 	// each start, which takes up to seconds on a small board.
+	// https://github.com/kubernetes/kubernetes/blob/v1.37.2/cmd/kube-controller-manager/app/options/options.go#L498
 	local := func(path, purpose, name string) leaf {
 		return leaf{path, kubeletCA, purpose, false, pki.Request{CommonName: name, Hosts: []string{"localhost", "127.0.0.1"}}}
 	}

@@ -89,8 +89,9 @@ func authorization(removed []RemovedNode) ([]byte, error) {
 	})
 }
 
-// longestCondition is the most bytes of a condition. The API server accepts 100,000
-// (https://github.com/google/cel-go), and more stop it at its start.
+// longestCondition is the most bytes of a condition. The API server accepts 100,000, and more
+// stop it at its start.
+// https://github.com/google/cel-go/blob/v0.29.2/parser/parser.go#L69-L71
 const longestCondition = 50_000
 
 // MostAccepted is the most certificates of one node that are accepted. All of them must

@@ -153,6 +153,7 @@ func (s StaticPods) podStep(name string, pods func() ([]host.File, error)) step.
 // until the kubelet has ended their pods. If the kubelet sees the new manifest while
 // the old pod ends, it starts the new pod ten to fifteen seconds later, and no API
 // server answers meanwhile. exchange writes the manifests even after an error.
+// https://github.com/kubernetes/kubernetes/blob/v1.37.2/pkg/kubelet/pod_workers.go#L1060-L1063
 func exchange(ctx context.Context, files host.Files, pods []host.File) error {
 	replaced, err := takeAway(files, pods)
 	awaitEnd(ctx, files, replaced)

@@ -48,7 +48,9 @@ func (c Configuration) encode(resolv string, controlPlane bool) ([]byte, error) 
 	k.Authentication.X509.ClientCAFile = clientCA
 	k.ClusterDomain, k.ClusterDNS, k.ResolverConfig = c.DNSDomain, []string{c.ClusterDNS}, &resolv
 	k.ContainerRuntimeEndpoint, k.CgroupDriver = "unix://"+c.CRISocket, c.CgroupDriver
-	k.FailCgroupV1 = new(kernel.CgroupV2()) // since 1.35 the kubelet refuses the older hierarchy unless it is told
+	// Since 1.35 the kubelet refuses the older hierarchy unless it is told.
+	// https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/kubelet/apis/config/v1beta1/defaults.go#L292-L294
+	k.FailCgroupV1 = new(kernel.CgroupV2())
 	k.VolumePluginDir = Dir + "/volumeplugins"
 	if controlPlane {
 		k.StaticPodPath = manifestDir
@@ -61,7 +63,9 @@ func (c Configuration) encode(resolv string, controlPlane bool) ([]byte, error) 
 		k.EvictionHard = map[string]string{"nodefs.available": "0%", "nodefs.inodesFree": "0%", "imagefs.available": "0%", "imagefs.inodesFree": "0%"}
 	}
 	if c.KeepOOMScore {
-		k.OOMScoreAdj = new(int32(0)) // -999, the default, is not permitted here: the kubelet would fail twice and wait after each failure
+		// -999, the default, is not permitted here: the kubelet would fail twice and wait after each failure.
+		// https://github.com/kubernetes/kubernetes/blob/v1.37.2/pkg/util/oom/oom_linux.go#L61-L79
+		k.OOMScoreAdj = new(int32(0))
 	}
 	if err := c.Own.apply(&k); err != nil {
 		return nil, fmt.Errorf("kubelet configuration: %w", err)

@@ -50,6 +50,7 @@ type Kubelet struct {
 
 // VolumesDir contains the volumes of the addon local-path. The kubelet needs it
 // too: it resolves the subPath of a volume mount itself.
+// https://github.com/kubernetes/kubernetes/blob/v1.37.2/pkg/kubelet/kubelet_pods.go#L349-L379
 const VolumesDir = host.StateDir + "/volumes"
 
 // directories are mounted at the same path as on the host, because the kubelet passes

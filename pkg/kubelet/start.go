@@ -75,7 +75,10 @@ func (k Kubelet) start(ctx context.Context) error {
 // configuration, must also be that of the file that the kubelet reads.
 func (k Kubelet) prepare() error {
 	dirs := directories
-	if k.ControlPlane { // a kubelet that finds this directory watches it, and otherwise looks every 20 seconds
+	// A kubelet that finds this directory watches it. Without it, the watch begins up to a second after
+	// somebody makes the directory, and the kubelet lists earlier files only every 20 seconds.
+	// https://github.com/kubernetes/kubernetes/blob/v1.37.2/pkg/kubelet/config/file_linux.go#L67-L76
+	if k.ControlPlane {
 		dirs = append(slices.Clone(dirs), manifestDir)
 	}
 	for _, dir := range dirs {

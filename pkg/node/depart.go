@@ -23,6 +23,7 @@ import (
 
 // departs is the annotation of a node whose host asks to be removed from the
 // cluster. A kubelet may annotate its own node, but must not delete it.
+// https://github.com/kubernetes/kubernetes/blob/v1.37.2/plugin/pkg/auth/authorizer/rbac/bootstrappolicy/policy.go#L225
 const departs = "kube-bootstrap.dev/departs"
 
 // Depart asks the control planes to remove this node and the rights of its

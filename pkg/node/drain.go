@@ -180,6 +180,7 @@ func staysOnNode(p corev1.Pod) bool {
 // pod gets its final phase before the kubelet removes it from the API. The
 // kubelet removes it with a grace period of 0. After that, only a finalizer
 // keeps the pod.
+// https://github.com/kubernetes/kubernetes/blob/v1.37.2/pkg/kubelet/status/status_manager.go#L1302-L1310
 func ended(p corev1.Pod) bool {
 	final := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 	removed := p.DeletionGracePeriodSeconds != nil && *p.DeletionGracePeriodSeconds == 0

@@ -32,6 +32,7 @@ type Marks struct {
 // Mark applies labels and taints to the node and removes what earlier settings
 // added. The kubelet itself only applies them when it registers the
 // node.
+// https://github.com/kubernetes/kubernetes/blob/v1.37.2/pkg/kubelet/kubelet_node_status.go#L125-L139
 func (n Node) Mark(marks Marks) step.Step {
 	return step.Step{
 		Name:  "label the node",
