@@ -22,8 +22,8 @@ const (
 	watchPause = time.Second // after a watch that broke
 
 	longestAnswer = 64 << 10 // bytes of a probe's answer that are read
-	// failedShutdownCheck is in what /readyz answers once an API server shuts down
-	// (k8s.io/apiserver/pkg/server/healthz).
+	// failedShutdownCheck is in what /readyz answers once an API server shuts down.
+	// https://github.com/kubernetes/apiserver/blob/v0.37.2/pkg/server/healthz/healthz.go#L119-L133
 	failedShutdownCheck = "[-]shutdown failed"
 )
 

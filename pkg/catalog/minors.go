@@ -29,6 +29,7 @@ type Minor struct {
 	// version supports. From Kubernetes 1.38 on, that is 2.0.0: the kubelet
 	// then reads the cgroup driver from the CRI, and no longer from its own
 	// configuration.
+	// https://github.com/kubernetes/kubernetes/blob/v1.37.2/cmd/kubelet/app/server.go#L1476-L1480
 	Containerd string
 
 	// KubeletAdded are the fields of the KubeletConfiguration that this version

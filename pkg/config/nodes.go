@@ -128,6 +128,7 @@ func each[T any](parse func(string) (T, error)) func(string) string {
 
 // A kubelet may set labels of its own node in these domains that Kubernetes
 // reserves, and these labels. The kubelet and the API server reject all others.
+// https://github.com/kubernetes/kubernetes/blob/v1.37.2/plugin/pkg/admission/noderestriction/admission.go#L650-L664
 var (
 	allowedPrefixes = []string{"node.kubernetes.io", "kubelet.kubernetes.io"}
 	allowedLabels   = []string{"topology.kubernetes.io/region", "topology.kubernetes.io/zone"}

@@ -73,6 +73,7 @@ func (s signer) answer(ctx context.Context, do func(kubernetes.Interface, *certi
 
 // mostOfNode is the number of open requests of a node that are handled: the newest requests. A
 // kubelet needs one. It makes another request every quarter of an hour until it gets an answer.
+// https://github.com/kubernetes/client-go/blob/v0.37.2/util/certificate/certificate_manager.go#L48-L50
 const mostOfNode = 10
 
 // inTurns returns the open requests: the newest of each author first, then the second of each.

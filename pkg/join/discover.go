@@ -102,6 +102,7 @@ func (d *discovery) clusterInfo(ctx context.Context) (server string, err error) 
 	var info corev1.ConfigMap
 	// The controller manager signs cluster-info for a new token only after a
 	// moment. It never signs for an unknown token.
+	// https://github.com/kubernetes/kubernetes/blob/v1.37.2/pkg/controller/bootstrap/bootstrapsigner.go#L227-L243
 	q := &question{method: http.MethodGet, path: "/api/v1/namespaces/kube-public/configmaps/cluster-info", what: "its cluster-info", into: &info}
 	begun := time.Now()
 	err = d.until(ctx, q, func(ctx context.Context) error {

@@ -34,6 +34,7 @@ type NodeCertificate struct {
 
 // NodeCertificates returns what was issued to kubelets, the oldest first. The API
 // server keeps a request for an hour after it was answered.
+// https://github.com/kubernetes/kubernetes/blob/v1.37.2/pkg/controller/certificates/cleaner/cleaner.go#L46-L50
 func NodeCertificates(ctx context.Context, api kube.Connect) (all []NodeCertificate, err error) {
 	requests, _, err := kubeletClients(api).list(ctx)
 	slices.SortFunc(requests, func(a, b certificatesv1.CertificateSigningRequest) int {

@@ -69,6 +69,7 @@ func Unshare(ctx context.Context, client kubernetes.Interface) error {
 
 // expiringOwner creates a bootstrap token without rights. The controller manager deletes it
 // on expiry, and with it the Secret that it owns. Other objects do not expire.
+// https://github.com/kubernetes/kubernetes/blob/v1.37.2/pkg/controller/bootstrap/tokencleaner.go#L197-L207
 func expiringOwner(ctx context.Context, client kubernetes.Interface) (*metav1ac.OwnerReferenceApplyConfiguration, error) {
 	made, err := createSecret(ctx, client, func() *corev1.Secret {
 		secret := secretOf(NewToken(ShareTTL, Scope{}, "ends the sharing of certificates among control planes"))

@@ -160,8 +160,8 @@ func (s *server) put(ctx context.Context, o *Object) error {
 
 // permanent reports whether the API server refuses the object itself. For a
 // field of the wrong type it answers with an internal error (500), as for
-// errors that pass, so only its text tells
-// (k8s.io/apimachinery/pkg/util/managedfields, structuredMergeManager.Apply).
+// errors that pass, so only its text tells.
+// https://github.com/kubernetes/apimachinery/blob/v0.37.2/pkg/util/managedfields/internal/structuredmerge.go#L147
 func permanent(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsConflict(err) || apierrors.IsUnauthorized(err) ||
 		strings.HasPrefix(err.Error(), "failed to create typed patch object")

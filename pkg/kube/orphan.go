@@ -17,6 +17,7 @@ var ipAddresses = schema.GroupVersionResource{Group: "networking.k8s.io", Versio
 // an allocation is an IPAddress object, which remains if the API server is
 // killed while it creates the Service. Its repair loop deletes the object only
 // minutes later.
+// https://github.com/kubernetes/kubernetes/blob/v1.37.2/pkg/registry/core/service/ipallocator/controller/repairip.go
 func addressTaken(err error) bool {
 	return apierrors.IsInvalid(err) && strings.Contains(err.Error(), "is already allocated")
 }

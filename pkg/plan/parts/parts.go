@@ -195,7 +195,9 @@ func Addons(h *local.Host) addon.Addons {
 	if !Several(h) {
 		podServer = net.JoinHostPort(h.Config.IPAddress, strconv.Itoa(h.Config.APIServerPort))
 	}
-	if kubelet.HasResolver(h.Files) { // otherwise CoreDNS would refuse to start
+	// Otherwise CoreDNS would refuse to start.
+	// https://github.com/coredns/coredns/blob/v1.14.6/plugin/forward/setup.go#L182-L184
+	if kubelet.HasResolver(h.Files) {
 		forward = "/etc/resolv.conf"
 	}
 	return addon.Addons{API: kube.Kubeconfig(controlplane.AdminConf), Settings: addon.Settings{

@@ -63,6 +63,7 @@ func identityProblem(_ context.Context, h request) error {
 // taintProblem refuses changed taints on a worker, because the API server
 // does not allow a kubelet to change the taints of its registered node. Once
 // an administrator has changed the node, the worker accepts the setting.
+// https://github.com/kubernetes/kubernetes/blob/v1.37.2/plugin/pkg/admission/noderestriction/admission.go#L594-L598
 func taintProblem(ctx context.Context, h request) error {
 	before, want := h.Saved.Config.NodeTaints, h.Config.NodeTaints
 	if h.role != local.Worker || !h.Saved.Installed() || slices.Equal(before, want) {

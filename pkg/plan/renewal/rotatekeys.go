@@ -29,6 +29,7 @@ const (
 	// tokenLife is the lifetime of a pod's token unless the pod requests another
 	// one. The kubelet replaces a token before it expires, and after 24 hours at
 	// the latest.
+	// https://github.com/kubernetes/kubernetes/blob/v1.37.2/pkg/kubelet/token/token_manager.go#L172-L195
 	tokenLife    = time.Hour
 	maxTokenLife = 24 * time.Hour
 	// tokenSlack is how late the kubelet may be.

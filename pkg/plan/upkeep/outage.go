@@ -18,7 +18,8 @@ const (
 	longOutage = 30 * time.Second
 	// backoffReset is the time without a failure after which client-go pauses
 	// briefly again. Until then the pauses of several short outages add up
-	// (defaultBackoffReset of client-go/tools/cache/reflector.go).
+	// (defaultBackoffReset of client-go).
+	// https://github.com/kubernetes/client-go/blob/v0.37.2/tools/cache/reflector.go#L65
 	backoffReset = 2 * time.Minute
 	// restartSpread is the time over which the hosts of a cluster restart theirs, because all
 	// restarted at once would keep the API server busy that has just come back. Time
