@@ -16,6 +16,8 @@ import (
 // another one (https://github.com/moby/moby/issues/52642). The policy to the zone permits what Docker's
 // policy docker-forwarding permits to docker0: firewalld does not apply that one to an address of the
 // zone, because it looks at the sources of zones before their interfaces.
+// https://github.com/firewalld/firewalld/blob/v2.4.4/src/firewall/core/io/policy.py#L888-L892
+// https://github.com/firewalld/firewalld/blob/v2.4.4/src/firewall/core/nftables.py#L1199-L1209
 const (
 	zoneFile   = "/etc/firewalld/zones/" + name + ".xml"
 	toPodsFile = "/etc/firewalld/policies/" + toPods + ".xml"
@@ -130,6 +132,7 @@ func (a Access) undoFirewalld(ctx context.Context) error {
 // dropFirewalldFiles removes the files in the reverse order of firewalldFiles, so that the policy
 // which refers to the zone is removed before it.
 // firewalld keeps the former version of a file that one of its programs has changed.
+// https://github.com/firewalld/firewalld/blob/v2.4.4/src/firewall/core/io/zone.py#L479-L481
 func (a Access) dropFirewalldFiles() error {
 	for _, path := range []string{toPodsFile, zoneFile, toHostFile} {
 		if err := a.Files.Drop(path, path+".old"); err != nil {
@@ -141,6 +144,7 @@ func (a Access) dropFirewalldFiles() error {
 
 // Problem returns the problem that firewalld rejects what other programs translate
 // [firewalld-strict]: packets to Services, NodePorts, host ports and published ports.
+// https://github.com/firewalld/firewalld/blob/v2.4.4/doc/xml/firewalld.conf.xml#L223-L233
 func Problem(ctx context.Context, a Access) error {
 	active, err := a.firewalldActive(ctx)
 	if err != nil || !active {

@@ -88,6 +88,7 @@ func Run(ctx context.Context, args ...string) (string, error) {
 // and signals. Variables in env replace those of this process. It returns only if it fails.
 func Become(path string, args []string, env ...string) error {
 	// Environ keeps the last of equal variables. A program in Go would read the first one.
+	// https://github.com/golang/go/blob/go1.26.8/src/syscall/env_unix.go#L37-L45
 	all := (&exec.Cmd{Env: append(os.Environ(), env...)}).Environ()
 	if err := syscall.Exec(path, args, all); err != nil {
 		return &CommandError{Args: append([]string{path}, args[1:]...), Err: err}

@@ -86,6 +86,7 @@ const tokenDetour = "/kube-bootstrap-token-server"
 // user has configured the registry. tokenDetours therefore replaces the token server in
 // WWW-Authenticate by a path of the registry, and sends the requests for this path to the token
 // server.
+// https://github.com/google/go-containerregistry/blob/v0.22.1/pkg/v1/remote/transport/bearer.go#L127-L156
 type tokenDetours struct {
 	next     http.RoundTripper
 	registry string                  // host:port

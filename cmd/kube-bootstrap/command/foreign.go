@@ -20,6 +20,7 @@ func PassOn(c *cobra.Command, own int) {
 
 // Separate puts "--" before the arguments that a command passes on to another program. pflag
 // would otherwise read the flags among them as flags of the command.
+// https://github.com/spf13/pflag/blob/v1.0.10/flag.go#L1130-L1150
 //
 //	cluster kubectl --name two -n kube-system get pods
 //	cluster kubectl --name two -- -n kube-system get pods

@@ -37,8 +37,9 @@ func (s scripts) StartNew(ctx context.Context, unit string) error { return s.Sta
 
 func (s scripts) Stop(ctx context.Context, unit string) error { return s.control(ctx, unit, "stop") }
 
-// Restart does not call the script's own restart: Debian's script for Docker fails at
-// that if Docker does not run.
+// Restart does not call the script's own restart: Debian's script for Docker, up to 28.5, fails
+// at that if Docker does not run. Upstream's does not since 23.0.
+// https://github.com/moby/moby/commit/8ad8c6d88777ba6d4e8563c1a93c72f2e61e20f6
 func (s scripts) Restart(ctx context.Context, unit string) error {
 	active, err := s.Active(ctx, unit)
 	if err != nil {

@@ -137,6 +137,7 @@ const maxReads = 100
 // consistent reads a list from the kernel until no change interrupted the read. The
 // kernel sends it in parts, and may omit entries after an addition or a removal
 // ([netlink.ErrDumpInterrupted]).
+// https://github.com/vishvananda/netlink/blob/v1.3.1/nl/nl_linux.go#L48-L51
 func consistent[T any](read func() ([]T, error)) (list []T, err error) {
 	for range maxReads {
 		if list, err = read(); !errors.Is(err, netlink.ErrDumpInterrupted) {

@@ -62,7 +62,8 @@ func AddRule(r Rule) error {
 }
 
 // lastPosition returns the number that a new last rule gets in the chain that `iptables -S`
-// prints. The rule precedes a final RETURN: Docker before 28 ends DOCKER-USER with one.
+// prints. The rule precedes a final RETURN: Docker before 28.2.2 ends DOCKER-USER with one.
+// https://github.com/moby/moby/blob/v28.2.1/libnetwork/firewall_linux.go#L58
 func lastPosition(lines []string, chain string) int {
 	if end := len(lines) - 1; end > 0 && specOf(lines[end], chain) == "-j RETURN" {
 		return end
@@ -177,6 +178,7 @@ func AnyFirewall(holds func(*Chains) (bool, error)) (bool, error) {
 }
 
 // incompatible is in the error of iptables-nft 1.8.9 for a chain that does not exist.
+// https://github.com/moby/moby/pull/50841
 const incompatible = "is incompatible, use 'nft' tool"
 
 // Rules returns the rules of a chain as `iptables -S` prints them; none if it does not exist.

@@ -34,6 +34,7 @@ const (
 
 // busyboxOptions change the default configuration. tc does not compile with the
 // headers of Linux 6.8 and newer.
+// https://github.com/mirror/busybox/issues/91
 var busyboxOptions = strings.NewReplacer("# CONFIG_STATIC is not set", "CONFIG_STATIC=y", "CONFIG_TC=y", "# CONFIG_TC is not set",
 	"CONFIG_FEATURE_TC_INGRESS=y", "# CONFIG_FEATURE_TC_INGRESS is not set")
 
