@@ -97,11 +97,12 @@ func poolBases(owner settings) (all []netip.Prefix) {
 	return all
 }
 
-// dockerPools are the pools of a Docker without default-address-pools, except the first, 172.17.0.0/16,
-// which docker0 gets.
+// dockerPools are the pools of a Docker without default-address-pools. Once docker0 has moved, a network
+// of the user can get the first one.
+// https://github.com/moby/moby/issues/40388
 // https://github.com/moby/moby/blob/docker-v29.7.2/daemon/libnetwork/ipamutils/utils.go#L10-L18
 var dockerPools = []netip.Prefix{
-	netip.MustParsePrefix("172.18.0.0/15"), netip.MustParsePrefix("172.20.0.0/14"), netip.MustParsePrefix("172.24.0.0/13"),
+	netip.MustParsePrefix("172.17.0.0/16"), netip.MustParsePrefix("172.18.0.0/15"), netip.MustParsePrefix("172.20.0.0/14"), netip.MustParsePrefix("172.24.0.0/13"),
 	netip.MustParsePrefix("192.168.0.0/16"),
 }
 
