@@ -19,11 +19,25 @@ import (
 )
 
 // machine is a test host.
-type machine struct{ name, ip string }
+type machine struct {
+	name, ip string
+	key      string // file with the SSH key of a host that is no container
+}
+
+// command returns the arguments that run a shell script on the machine.
+func (m machine) command(script string) []string {
+	if m.key == "" {
+		return []string{"docker", "exec", "-i", m.name, "sh", "-c", script}
+	}
+	return []string{
+		"ssh", "-i", m.key, "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-o", "LogLevel=ERROR",
+		"-o", "ConnectTimeout=60", "-o", "ServerAliveInterval=60", "root@" + m.ip, script,
+	}
+}
 
 // try runs a shell script on the machine and returns its stdout.
 func (m machine) try(ctx context.Context, script string) (string, error) {
-	out, err := host.Command{Args: []string{"docker", "exec", "-i", m.name, "sh", "-c", script}}.Run(ctx)
+	out, err := host.Command{Args: m.command(script)}.Run(ctx)
 	return strings.TrimSpace(string(out)), err
 }
 
@@ -58,7 +72,7 @@ func items[T any](t *testing.T, out string) []T {
 func (m machine) world(t *testing.T) string {
 	t.Helper()
 	out, err := host.Command{
-		Args:  []string{"docker", "exec", "-i", m.name, "sh"},
+		Args:  m.command("exec sh"),
 		Stdin: strings.NewReader(hosttest.WorldScript),
 	}.Run(t.Context())
 	if err != nil {
@@ -86,7 +100,7 @@ func (m machine) settledWorld(t *testing.T) (world string) {
 func (m machine) put(t *testing.T, local, path string) {
 	t.Helper()
 	_, err := host.Command{
-		Args:  []string{"docker", "exec", "-i", m.name, "sh", "-c", "mkdir -p " + filepath.Dir(path) + " && cat > " + path + ".new && chmod 755 " + path + ".new && mv " + path + ".new " + path},
+		Args:  m.command("mkdir -p " + filepath.Dir(path) + " && cat > " + path + ".new && chmod 755 " + path + ".new && mv " + path + ".new " + path),
 		Stdin: bytes.NewReader(must.Read(t, local)),
 	}.Run(t.Context())
 	if err != nil {
@@ -104,7 +118,7 @@ func docker(t *testing.T, args ...string) string {
 
 // patience is how much longer than on an idle machine things may take: a limit
 // costs time only where the test fails.
-const patience = 4
+var patience time.Duration = 4
 
 // eventually calls look until it returns nil; its last answer fails the test.
 func eventually(t *testing.T, limit time.Duration, what string, look func() error) {

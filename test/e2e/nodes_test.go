@@ -42,7 +42,7 @@ func TestNodes(t *testing.T) {
 				t.Errorf("docker-env leads to %s", out)
 			}
 		}
-		l.gone(t, machine{"e2e-n-web", "10.212.0.12"})
+		l.gone(t, machine{name: "e2e-n-web", ip: "10.212.0.12"})
 	})
 	t.Run("pods of an image that a node built", l.builtOnANode)
 	t.Run("a registry for the cluster", l.localRegistry)
