@@ -77,6 +77,12 @@ kernel() {
   sysctl -a 2>/dev/null | grep -vE '^(kernel\.random\.|fs\.(dentry-state|inode-|file-nr|aio-nr|quota\.syncs)|kernel\.(ns_last_pid|pty\.nr|perf_|tainted|sched_domain)|net\.netfilter\.nf_conntrack_count)|\.veth|netns_'
 }
 
+# A container has no modules of its own: those of the machine around it are not this host's state. The inode of the
+# first PID namespace is a constant of Linux.
+modules() {
+  [ "$(readlink /proc/self/ns/pid)" != 'pid:[4026531836]' ] || cut -d ' ' -f 1 /proc/modules
+}
+
 cgroups() {
   find /sys/fs/cgroup -type d 2>/dev/null | grep -vE '/docker/[0-9a-f]+|docker-[0-9a-f]+|session|user\.slice|run-|init\.scope|\.mount$|systemd-(hostnamed|tmpfiles|timedated|localed|userdbd|nsresourced)|\.service$|/system\.slice/' | mask
 }
@@ -107,7 +113,7 @@ out=$(mktemp -d)
 ps -eo pid,ppid,args --no-headers > "$out/ps"
 processes | section process > "$out/0"
 i=0
-for part in files content stores mounts network units kernel cgroups nftables "tables iptables" "tables ip6tables" engines; do
+for part in files content stores mounts network units kernel modules cgroups nftables "tables iptables" "tables ip6tables" engines; do
   i=$((i + 1))
   [ -z "${1:-}" ] || s=$(date +%s%N)
   case $part in network|engines) $part ;; *) $part | section "${part#tables }" ;; esac > "$out/$i"
