@@ -9,10 +9,12 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
@@ -122,6 +124,36 @@ func (e Endpoint) Do(ctx context.Context, do func(*clientv3.Client) error) error
 	return do(client)
 }
 
+// tooSlow are answers of an etcd that has not made a change in its own time: the disk of its host is
+// slow, or the members elect a leader.
+var tooSlow = []error{
+	rpctypes.ErrTimeout, rpctypes.ErrTimeoutDueToLeaderFail, rpctypes.ErrTimeoutDueToConnectionLost,
+	rpctypes.ErrTimeoutWaitAppliedIndex, rpctypes.ErrNoLeader, rpctypes.ErrLeaderChanged,
+}
+
+// Change is Do for a change that may be made twice. As long as etcd answers that it was too slow, it
+// calls do again, up to the limit of ctx: etcd waits seven seconds for its disk, however slow the host
+// is. do sets the limits of its requests.
+func (e Endpoint) Change(ctx context.Context, do func(*clientv3.Client) error) error {
+	limit, cancel := step.Limited(ctx)
+	defer cancel()
+	return e.Do(ctx, func(client *clientv3.Client) error {
+		for {
+			err := do(client)
+			if !slices.ContainsFunc(tooSlow, func(slow error) bool { return errors.Is(err, slow) }) {
+				return err
+			}
+			step.Report(ctx, err.Error(), 0, 0)
+			if step.Pause(limit, slowPause) != nil {
+				return fmt.Errorf("not within %s: %w", step.Span(limit), err)
+			}
+		}
+	})
+}
+
+// slowPause is the time until the next attempt: without a leader, etcd answers at once.
+const slowPause = 250 * time.Millisecond
+
 // Look calls ask, a query of a Check, with a client of this host's etcd. It
 // returns new if etcd has never run here.
 func (e Endpoint) Look(ctx context.Context, new step.Diff, ask func(context.Context, *clientv3.Client) (step.Diff, error)) (step.Diff, error) {
@@ -143,14 +175,13 @@ func (e Endpoint) Look(ctx context.Context, new step.Diff, ask func(context.Cont
 	return diff, step.NoAnswer(err)
 }
 
-// Step returns a step whose Check is Look, and whose Apply calls do with a client of
-// this host's etcd.
+// Step returns a step whose Check is Look, and whose Apply is Change.
 func (e Endpoint) Step(name string, new step.Diff, ask func(context.Context, *clientv3.Client) (step.Diff, error), do func(context.Context, *clientv3.Client) error) step.Step {
 	return step.Step{
 		Name:  name,
 		Check: func(ctx context.Context) (step.Diff, error) { return e.Look(ctx, new, ask) },
 		Apply: func(ctx context.Context) error {
-			return e.Do(ctx, func(client *clientv3.Client) error { return do(ctx, client) })
+			return e.Change(ctx, func(client *clientv3.Client) error { return do(ctx, client) })
 		},
 	}
 }

@@ -1,13 +1,21 @@
 package etcd
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
+	"fmt"
 	"net"
+	"strings"
 	"testing"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
@@ -71,4 +79,28 @@ func accepted(t *testing.T, access Access, serving, trusted *pki.Authority) erro
 		defer conn.Close()
 	}
 	return <-done
+}
+
+// TestChangeOfASlowEtcd: a change is made again while etcd answers that it was too slow, and only then.
+func TestChangeOfASlowEtcd(t *testing.T) {
+	c := newCluster(t)
+	c.add("one", "127.3.3.1", true)
+	e := c.server("one", "127.3.3.1").Endpoint
+	change := func(ctx context.Context, answers ...error) (calls int, err error) {
+		err = e.Change(ctx, func(*clientv3.Client) error {
+			calls++
+			return answers[min(calls, len(answers))-1]
+		})
+		return calls, err
+	}
+	if calls, err := change(limited(t), rpctypes.ErrTimeout, fmt.Errorf("write: %w", rpctypes.ErrNoLeader), nil); calls != 3 || err != nil {
+		t.Errorf("%d calls, %v", calls, err)
+	}
+	if calls, err := change(limited(t), rpctypes.ErrPermissionDenied, nil); calls != 1 || !errors.Is(err, rpctypes.ErrPermissionDenied) {
+		t.Errorf("a refusal: %d calls, %v", calls, err)
+	}
+	short := step.WithLimit(t.Context(), time.Millisecond)
+	if calls, err := change(short, rpctypes.ErrTimeout); calls < 1 || !errors.Is(err, rpctypes.ErrTimeout) || !strings.Contains(err.Error(), "not within") {
+		t.Errorf("without end: %d calls, %v", calls, err)
+	}
 }

@@ -120,8 +120,8 @@ const (
 
 // Store is the etcd that stores the network configuration.
 type Store interface {
-	// Do calls do with a client.
-	Do(ctx context.Context, do func(*clientv3.Client) error) error
+	// Change calls do with a client, and again as long as etcd answers that it was too slow.
+	Change(ctx context.Context, do func(*clientv3.Client) error) error
 	// Look calls ask, or returns new if etcd has never run on this host.
 	Look(ctx context.Context, new step.Diff, ask func(context.Context, *clientv3.Client) (step.Diff, error)) (step.Diff, error)
 }
@@ -159,7 +159,7 @@ func (n Network) check(ctx context.Context, etcd Store) (step.Diff, error) {
 func (n Network) apply(ctx context.Context, etcd Store) error {
 	ctx, cancel := step.Limited(ctx)
 	defer cancel()
-	return etcd.Do(ctx, func(client *clientv3.Client) error {
+	return etcd.Change(ctx, func(client *clientv3.Client) error {
 		now, err := published(ctx, client)
 		if err != nil || n.same(now) {
 			return err
