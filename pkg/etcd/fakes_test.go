@@ -37,6 +37,8 @@ type fakeCluster struct {
 	up      map[string]*grpc.Server // by address
 	asked   []string                // what changes the members or their data
 	alarms  []*etcdserverpb.AlarmMember
+
+	size, live int64 // of the database in use, and what a compaction leaves of it
 }
 
 func newCluster(t *testing.T) *fakeCluster {
@@ -186,12 +188,17 @@ func (e *fakeEtcd) MemberPromote(ctx context.Context, r *etcdserverpb.MemberProm
 func (e *fakeEtcd) Status(context.Context, *etcdserverpb.StatusRequest) (*etcdserverpb.StatusResponse, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	answer := &etcdserverpb.StatusResponse{Header: e.header(), DbSizeInUse: e.size}
+	if own := e.at(e.ip); own != nil {
+		answer.Header.MemberId = own.ID
+	}
 	for _, member := range e.members {
 		if e.up[hostOf(member)] != nil && !member.IsLearner {
-			return &etcdserverpb.StatusResponse{Header: e.header(), Leader: member.ID}, nil
+			answer.Leader = member.ID
+			break
 		}
 	}
-	return &etcdserverpb.StatusResponse{Header: e.header()}, nil
+	return answer, nil
 }
 
 func (e *fakeEtcd) Alarm(_ context.Context, r *etcdserverpb.AlarmRequest) (*etcdserverpb.AlarmResponse, error) {
@@ -206,7 +213,7 @@ func (e *fakeEtcd) Alarm(_ context.Context, r *etcdserverpb.AlarmRequest) (*etcd
 func (e *fakeEtcd) Compact(context.Context, *etcdserverpb.CompactionRequest) (*etcdserverpb.CompactionResponse, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.asked = append(e.asked, "compact")
+	e.asked, e.size = append(e.asked, "compact"), e.live
 	return &etcdserverpb.CompactionResponse{Header: e.header()}, nil
 }
 

@@ -59,6 +59,7 @@ func (r Resident) Run(ctx context.Context) error {
 			parts[name] = whenOpen(r.onHost(func(ctx context.Context, h *local.Host) error { return r.answer(ctx, h, name, a) }))
 		}
 		parts["serve etcd to workers"] = r.onHost(serveEtcd)
+		parts["keep room in etcd"] = r.onHost(r.keepRoom)
 		parts["serve the bundle"] = whenOpen(r.onHost(r.serveBundle))
 		parts["refuse removed nodes"] = whenOpen(r.onHost(r.refuse))
 		parts["watch the rotation"] = whenOpen(r.report(renewal.State.Watch))

@@ -92,6 +92,13 @@ func serveEtcd(ctx context.Context, h *local.Host) error {
 	return agent.WhileUnchanged(ctx, h.Files, parts.Gate(h).Serve, join.EtcdCAFile)
 }
 
+// keepRoom keeps the database of etcd below its quota.
+func (r Resident) keepRoom(ctx context.Context, h *local.Host) error {
+	return agent.WhileUnchanged(h.Limited(ctx), h.Files, func(ctx context.Context) error {
+		return parts.EtcdServer(h).KeepRoom(ctx, r.failed("etcd"))
+	}, join.EtcdCAFile)
+}
+
 func (r Resident) watchFiles(ctx context.Context, h *local.Host) error {
 	dirs := []string{image.CNIDir}
 	if h.OwnNetwork() {

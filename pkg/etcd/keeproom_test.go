@@ -1,0 +1,43 @@
+package etcd
+
+import (
+	"testing"
+
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
+)
+
+// TestHistoryDoesNotFillTheDatabase: the leader removes the history before the database reaches
+// the quota, and does not repeat it if the keys themselves are that large.
+func TestHistoryDoesNotFillTheDatabase(t *testing.T) {
+	const quota = 1600
+	c := newCluster(t)
+	c.add("one", "127.3.2.1", true)
+	c.add("two", "127.3.2.2", true)
+	leader, other := c.server("one", "127.3.2.1"), c.server("two", "127.3.2.2")
+	sizes := map[string]int64{}
+	look := func(s Server, size, live int64, compacts bool) {
+		t.Helper()
+		c.mu.Lock()
+		c.size, c.live, c.asked = size, live, nil
+		c.mu.Unlock()
+		s.ExtraArgs = map[string]string{"quota-backend-bytes": "1600"}
+		client, err := s.Client(t.Context())
+		must.NoError(t, err)
+		defer client.Close()
+		left, err := s.dropHistory(limited(t), client, sizes[s.Name])
+		must.NoError(t, err)
+		sizes[s.Name] = left
+		if got := len(c.asked) > 0; got != compacts {
+			t.Errorf("%s with %d of %d: asked %v", s.Name, size, quota, c.asked)
+		}
+	}
+	look(leader, quota/4-1, 50, false)
+	look(other, quota/2, 50, false)
+	look(leader, quota/2, 50, true)
+	look(leader, quota/4, 50, true)
+	look(leader, quota/2, quota/2-10, true)
+	look(leader, quota/2+10, quota/2, false) // the keys themselves
+	look(leader, quota/2+quota/16, quota/2, true)
+	look(leader, 60, 60, false)
+	look(leader, quota/4, 60, true)
+}
