@@ -92,8 +92,10 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"base64": base64.StdEncoding.EncodeToString,
 }).ParseFS(manifests, "manifests/*.yaml"))
 
-// Manifests renders kube-proxy and CoreDNS as one YAML stream.
-func (a Addons) Manifests() ([]byte, error) { return a.render("kube-proxy.yaml", "coredns.yaml") }
+// Manifests renders kube-proxy, CoreDNS and the limits of nodes as one YAML stream.
+func (a Addons) Manifests() ([]byte, error) {
+	return a.render("kube-proxy.yaml", "coredns.yaml", "nodes.yaml")
+}
 
 // hostOf returns the host of an address or URL, and portOf its port.
 func hostOf(server string) (string, error) {

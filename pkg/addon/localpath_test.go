@@ -1,21 +1,22 @@
 package addon
 
 import (
+	"context"
 	"strings"
 	"testing"
 
 	celgo "github.com/google/cel-go/cel"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/plugin/cel"
 	apicel "k8s.io/apiserver/pkg/apis/cel"
 	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/cel/environment"
+	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
@@ -112,20 +113,25 @@ func denies(t *testing.T) func(object string) string {
 	must.NoError(t, err)
 	all, err := kube.Objects(text)
 	must.NoError(t, err)
+	policies := policiesOf(t, all)
+	account := &user.DefaultInfo{Name: "system:serviceaccount:local-path-storage:local-path-provisioner"}
+	return func(object string) string { return denied(t, policies, object, account) }
+}
+
+// policiesOf returns the policies of a manifest by their resources.
+func policiesOf(t *testing.T, all []*kube.Object) map[string]admissionv1.ValidatingAdmissionPolicy {
+	t.Helper()
 	policies := map[string]admissionv1.ValidatingAdmissionPolicy{}
 	for _, o := range all {
 		if o.GetKind() == "ValidatingAdmissionPolicy" {
 			var p admissionv1.ValidatingAdmissionPolicy
 			must.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &p))
-			policies[p.Spec.MatchConstraints.ResourceRules[0].Resources[0]] = p
+			for _, resource := range p.Spec.MatchConstraints.ResourceRules[0].Resources {
+				policies[resource] = p
+			}
 		}
 	}
-	return func(object string) string {
-		var o unstructured.Unstructured
-		must.NoError(t, yaml.Unmarshal([]byte(object), &o.Object))
-		resource := strings.ToLower(o.GetKind()) + "s"
-		return denied(t, policies[resource], resource, &o)
-	}
+	return policies
 }
 
 // expression is a variable or a condition of a policy.
@@ -138,15 +144,25 @@ func (e expression) GetName() string            { return e.name }
 func (e expression) GetExpression() string      { return e.text }
 func (e expression) ReturnTypes() []*celgo.Type { return []*celgo.Type{e.result} }
 
-// denied returns the messages of the validations that an object fails.
-func denied(t *testing.T, p admissionv1.ValidatingAdmissionPolicy, resource string, o *unstructured.Unstructured) string {
+// nobodyMay is an authorizer that permits nothing.
+func nobodyMay(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
+	return authorizer.DecisionDeny, "", nil
+}
+
+// denied returns the messages of the validations that an object of a user fails.
+func denied(t *testing.T, policies map[string]admissionv1.ValidatingAdmissionPolicy, object string, by user.Info) string {
 	t.Helper()
+	o := &unstructured.Unstructured{}
+	must.NoError(t, yaml.Unmarshal([]byte(object), &o.Object))
+	resource := strings.ToLower(o.GetKind()) + "s"
+	p, found := policies[resource]
+	if !found {
+		t.Fatalf("no policy for %s", resource)
+	}
 	compiler, err := cel.NewCompositedCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
 	must.NoError(t, err)
-	var typed runtime.Object = &corev1.Pod{}
-	if o.GetKind() == "PersistentVolume" {
-		typed = &corev1.PersistentVolume{}
-	}
+	typed, err := scheme.Scheme.New(o.GroupVersionKind())
+	must.NoError(t, err)
 	must.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, typed))
 	var variables []cel.NamedExpressionAccessor
 	for _, v := range p.Spec.Variables {
@@ -165,13 +181,12 @@ func denied(t *testing.T, p admissionv1.ValidatingAdmissionPolicy, resource stri
 	for _, err := range evaluator.CompilationErrors() {
 		t.Error(err)
 	}
-	kind := schema.GroupVersionKind{Version: "v1", Kind: o.GetKind()}
-	account := &user.DefaultInfo{Name: "system:serviceaccount:local-path-storage:local-path-provisioner"}
-	attributes := admission.NewAttributesRecord(typed, nil, kind, o.GetNamespace(), o.GetName(), schema.GroupVersionResource{Version: "v1", Resource: resource}, "",
-		admission.Create, nil, false, account)
+	kind := o.GroupVersionKind()
+	attributes := admission.NewAttributesRecord(typed, nil, kind, o.GetNamespace(), o.GetName(), kind.GroupVersion().WithResource(resource), "",
+		admission.Create, nil, false, by)
 	versioned := &admission.VersionedAttributes{Attributes: attributes, VersionedKind: kind, VersionedObject: admission.NewLazyObject(typed)}
 	request := cel.CreateAdmissionRequest(attributes, metav1.GroupVersionResource(attributes.GetResource()), metav1.GroupVersionKind(kind))
-	results, _, err := evaluator.ForInput(t.Context(), versioned, request, cel.OptionalVariableBindings{}, nil, apicel.RuntimeCELCostBudget)
+	results, _, err := evaluator.ForInput(t.Context(), versioned, request, cel.OptionalVariableBindings{Authorizer: authorizer.AuthorizerFunc(nobodyMay)}, nil, apicel.RuntimeCELCostBudget)
 	must.NoError(t, err)
 	var why []string
 	for i, r := range results {

@@ -37,6 +37,7 @@ func security(t *testing.T, master, worker machine) {
 	t.Run("etcd's peer port", func(t *testing.T) { peerPort(t, master, worker) })
 	t.Run("a kubelet's certificate", func(t *testing.T) { notTheAPIServer(t, master, worker) })
 	t.Run("a node's requests", func(t *testing.T) { nodeAsks(t, master, worker) })
+	t.Run("what a node writes", func(t *testing.T) { nodeWrites(t, master, worker) })
 	t.Run("a token", func(t *testing.T) { tokens(t, master, worker) })
 	t.Run("a neighbour on the LAN", func(t *testing.T) { neighbour(t, master, worker) })
 	t.Run("secrets at rest", func(t *testing.T) { secretsAtRest(t, master) })
