@@ -49,4 +49,8 @@ func anonymousAPI(t *testing.T, master machine) {
 			t.Errorf("the API server answers %s to anonymous /%s, want %s", got, path, want)
 		}
 	}
+	// A line contains the URL, so that strangers could fill the log.
+	if out := master.sh(t, `cat /var/log/kubernetes/audit/*.log | grep '"code":401' | tail -1`); out != "" {
+		t.Errorf("the audit log has a request without a credential: %s", out)
+	}
 }
