@@ -35,6 +35,8 @@ const (
 	grace = 10 * time.Second
 
 	maxFile   = 32 << 20 // bytes of a file
+	maxDump   = 1 << 30  // bytes of the files of a host, which somebody else may control
+	maxNames  = 2000     // files of a source
 	maxReason = 2 << 10  // bytes of an error message
 )
 
@@ -102,6 +104,7 @@ type collection struct {
 	mu      sync.Mutex
 	running []string // files
 	failed  []string // files
+	written int      // bytes
 	err     error    // the directory cannot be written
 }
 
@@ -113,7 +116,12 @@ func (c *collection) source(ctx context.Context, s source) {
 	}
 	names, err := c.run(ctx, s.file, s.names, "")
 	c.note(ctx, s.file, err)
+	count := 0
 	for name := range strings.Lines(string(names)) {
+		if count++; count > maxNames {
+			c.note(ctx, s.file, fmt.Errorf("more than %d files were found, and the rest is left out", maxNames))
+			return
+		}
 		name = strings.TrimSuffix(name, "\n")
 		file := strings.Replace(s.file, "*", strings.ReplaceAll(name, "/", "_"), 1)
 		c.wg.Go(func() { c.file(ctx, s, file, name) })
@@ -129,7 +137,22 @@ func (c *collection) file(ctx context.Context, s source, file, name string) {
 	if s.clean != nil {
 		text = s.clean(text)
 	}
-	c.write(file, Redact(text), os.O_TRUNC)
+	if text = Redact(text); !c.fits(len(text)) {
+		c.note(ctx, file, fmt.Errorf("the dump has %d MiB, and the rest is left out", maxDump>>20))
+		return
+	}
+	c.write(file, text, os.O_TRUNC)
+}
+
+// fits reports whether the dump may become larger by a file.
+func (c *collection) fits(size int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.written+size > maxDump {
+		return false
+	}
+	c.written += size
+	return true
 }
 
 // note records why a file is missing or incomplete. An interruption is no reason:

@@ -118,6 +118,30 @@ func TestAnInterruptLeavesWhatHasEnded(t *testing.T) {
 	}
 }
 
+// TestAHostNamesManyFiles: a node that somebody else controls must not fill the memory or the
+// disk of the machine that collects the dump.
+func TestAHostNamesManyFiles(t *testing.T) {
+	dir := t.TempDir()
+	h := here()
+	h.Exec = func(_ context.Context, args []string, stdout, _ io.Writer) error {
+		answer := "x\n"
+		if strings.HasSuffix(args[2], "names") {
+			answer = strings.Repeat("a\nb\n", maxNames)
+		}
+		_, err := io.WriteString(stdout, answer)
+		return err
+	}
+	failed, err := collect(t.Context(), h, dir, []source{{file: "*.log", names: "names", run: "run"}})
+	must.NoError(t, err)
+	if errs := contents(t, dir)[ErrorsFile]; !slices.Equal(failed, []string{"*.log"}) || !strings.Contains(errs, "*.log: more than 2000 files were found") {
+		t.Errorf("%q: %s", failed, errs)
+	}
+	c := collection{written: maxDump - 1}
+	if c.fits(2) || !c.fits(1) || c.fits(1) {
+		t.Error("a dump has no limit")
+	}
+}
+
 func TestADirectoryThatCannotBeWritten(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "file")
 	must.NoError(t, os.WriteFile(dir, nil, 0o600))
