@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"net/netip"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -204,7 +203,7 @@ func removeOther(ctx context.Context, files host.Files, socket Socket, within ne
 		host.Each(otherDirs, func(dir string) error {
 			names, existed := before.Dirs[dir]
 			if !existed {
-				return os.RemoveAll(files.Path(dir))
+				return files.RemoveAll(dir)
 			}
 			return files.RemoveOthers(dir, names)
 		}),

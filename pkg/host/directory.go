@@ -24,12 +24,17 @@ func (f Files) Entries(dir string) ([]string, error) {
 }
 
 // RemoveOthers removes everything in a directory except the entries in keep,
-// and then the directory and its parents as RemoveEmpty does.
+// and then the directory and its parents as RemoveEmpty does. It keeps an entry on which, or
+// below which, something is mounted, and returns an error.
 func (f Files) RemoveOthers(dir string, keep []string) error {
+	return errors.Join(emptyDir(f, dir, keep...), f.RemoveEmpty(dir))
+}
+
+// emptyDir removes everything in a directory except the entries in keep.
+func emptyDir(f Files, dir string, keep ...string) error {
 	names, err := f.Entries(dir)
 	others := slices.DeleteFunc(names, func(name string) bool { return slices.Contains(keep, name) })
-	removed := Each(others, func(name string) error { return os.RemoveAll(f.Path(filepath.Join(dir, name))) })
-	return errors.Join(err, removed, f.RemoveEmpty(dir))
+	return errors.Join(err, Each(others, func(name string) error { return removeTree(f.Path(filepath.Join(dir, name))) }))
 }
 
 // RemoveEmpty removes a directory and its parents while they are empty and MkdirAll created them.

@@ -156,12 +156,47 @@ func (f Files) Remove(path string) error {
 	return f.removeEmptyParents(path)
 }
 
-// RemoveAll removes a directory with its content, and then parents as Remove does.
+// RemoveAll removes a directory with its content, and then parents as Remove does. It removes
+// nothing if something is mounted below the directory. A directory that is a mount point itself
+// is emptied and stays.
 func (f Files) RemoveAll(path string) error {
-	if err := os.RemoveAll(f.Path(path)); err != nil {
+	real := realParent(f.Path(path))
+	points, err := mountsBelow(real)
+	if err == nil && slices.Contains(points, real) && len(points) == 1 {
+		return emptyDir(f, path)
+	}
+	if err == nil {
+		err = removeUnmounted(real, points)
+	}
+	if err != nil {
 		return err
 	}
 	return f.removeEmptyParents(path)
+}
+
+// removeTree removes a path with its content, unless something is mounted there or below it.
+func removeTree(path string) error {
+	path = realParent(path)
+	points, err := mountsBelow(path)
+	if err != nil {
+		return err
+	}
+	return removeUnmounted(path, points)
+}
+
+// removeUnmounted is os.RemoveAll, which descends into mounts and removes the data of other file
+// systems, for a path with the mount points below it.
+func removeUnmounted(path string, points []string) error {
+	if len(points) > 0 {
+		return fmt.Errorf("remove %s: the data that is mounted on %s would be removed too; run `umount %[2]s`", path, points[0])
+	}
+	return os.RemoveAll(path)
+}
+
+// realParent returns path without symbolic links in front of its last element. os.RemoveAll
+// removes a link at the end of its path, and follows all others.
+func realParent(path string) string {
+	return filepath.Join(RealPath(filepath.Dir(path)), filepath.Base(path))
 }
 
 func (f Files) removeEmptyParents(path string) error {

@@ -13,25 +13,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
-// covers reports whether path is the mount point or below it.
-func covers(point, path string) bool {
-	return path == point || strings.HasPrefix(path, strings.TrimSuffix(point, "/")+"/")
-}
-
 // MountsBelow returns the mount points on dir and below it, last mounted first.
-func MountsBelow(dir string) ([]string, error) {
-	all, err := mountinfo.GetMounts(nil)
-	return below(all, dir), err
-}
-
-func below(all []*mountinfo.Info, dir string) (points []string) {
-	for _, m := range slices.Backward(all) {
-		if covers(dir, m.Mountpoint) {
-			points = append(points, m.Mountpoint)
-		}
-	}
-	return points
-}
+func MountsBelow(dir string) ([]string, error) { return host.MountsBelow(dir) }
 
 // UnmountBelow unmounts all mounts on dir and below it, so that it can be removed.
 func UnmountBelow(dir string) error {
@@ -42,7 +25,8 @@ func UnmountBelow(dir string) error {
 // UnmountInside unmounts all mounts below dir, but not dir itself.
 func UnmountInside(dir string) error {
 	points, err := MountsBelow(dir)
-	return errors.Join(err, unmount(slices.DeleteFunc(points, func(point string) bool { return point == dir })))
+	real := host.RealPath(dir)
+	return errors.Join(err, unmount(slices.DeleteFunc(points, func(point string) bool { return point == real })))
 }
 
 func unmount(points []string) error {
@@ -57,7 +41,7 @@ func unmount(points []string) error {
 // SharedMount reports whether mounts below dir propagate to other mount namespaces.
 func SharedMount(dir string) (bool, error) {
 	all, err := mountinfo.GetMounts(nil)
-	return shared(around(all, dir)), err
+	return shared(around(all, host.RealPath(dir))), err
 }
 
 // SharedMountIn is SharedMount in the mount namespace of a process. It returns true for the
@@ -85,7 +69,7 @@ func shared(m mountinfo.Info) bool { return strings.HasPrefix(m.Optional, "share
 // around returns the last mount with the longest mount point that covers path.
 func around(all []*mountinfo.Info, path string) (found mountinfo.Info) {
 	for _, m := range all {
-		if covers(m.Mountpoint, path) && len(m.Mountpoint) >= len(found.Mountpoint) {
+		if host.Covers(m.Mountpoint, path) && len(m.Mountpoint) >= len(found.Mountpoint) {
 			found = *m
 		}
 	}
@@ -95,7 +79,7 @@ func around(all []*mountinfo.Info, path string) (found mountinfo.Info) {
 // MountedOnItself reports whether dir is a bind mount of itself, as of ShareMount.
 func MountedOnItself(dir string) (bool, error) {
 	all, err := mountinfo.GetMounts(nil)
-	return mountedOnItself(all, dir), err
+	return mountedOnItself(all, host.RealPath(dir)), err
 }
 
 // mountedOnItself compares the root of the mount at dir with the position of

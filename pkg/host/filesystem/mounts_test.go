@@ -1,10 +1,14 @@
 package filesystem
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/moby/sys/mountinfo"
+	"golang.org/x/sys/unix"
 
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
@@ -48,15 +52,38 @@ func TestMountedOnItself(t *testing.T) {
 	}
 }
 
-func TestBelow(t *testing.T) {
-	const table = `21 1 8:1 / / rw shared:1 - ext4 /dev/sda1 rw
-22 21 8:2 / /var/lib/c rw - ext4 /dev/sda2 rw
-23 22 8:3 / /var/lib/c/a\040b rw master:4 - ext4 /dev/sda3 rw
-24 21 8:4 / /var/lib/cd rw - ext4 /dev/sda4 rw
-`
-	for dir, want := range map[string]string{"/var/lib/c": "/var/lib/c/a b, /var/lib/c", "/var/lib/c/a b": "/var/lib/c/a b", "/var/lib/c/a": "", "/var/lib/cd": "/var/lib/cd"} {
-		if got := strings.Join(below(parse(t, table), dir), ", "); got != want {
-			t.Errorf("%s: got %q, want %q", dir, got, want)
+// TestMountsBehindALink: an administrator moves a directory to another disk by a symbolic link. The
+// table of mounts has the path of the target.
+func TestMountsBehindALink(t *testing.T) {
+	root := t.TempDir()
+	data, dir := filepath.Join(root, "data"), filepath.Join(root, "kubelet")
+	point := filepath.Join(data, "pods", "volume")
+	must.NoError(t, os.MkdirAll(point, 0o755))
+	must.NoError(t, os.Symlink(data, dir))
+	for _, undo := range []func(string) error{UnmountInside, UnmountBelow} {
+		must.NoError(t, unix.Mount("none", point, "tmpfs", 0, ""))
+		points, err := MountsBelow(dir)
+		must.NoError(t, err)
+		must.NoError(t, undo(dir))
+		left, err := MountsBelow(data)
+		must.NoError(t, errors.Join(err, UnmountBelow(data)))
+		if len(points) != 1 || len(left) > 0 {
+			t.Errorf("found %q below the link, %q are left", points, left)
 		}
+	}
+}
+
+// TestShareMountBehindALink: mounts below the link are those below its target.
+func TestShareMountBehindALink(t *testing.T) {
+	root := t.TempDir()
+	data, dir := filepath.Join(root, "data"), filepath.Join(root, "kubelet")
+	must.NoError(t, os.Mkdir(data, 0o755))
+	must.NoError(t, os.Symlink(data, dir))
+	must.NoError(t, ShareMount(dir))
+	shared, sharedErr := SharedMount(dir)
+	itself, err := MountedOnItself(dir)
+	must.NoError(t, errors.Join(err, sharedErr, UnmountBelow(data)))
+	if !shared || !itself {
+		t.Errorf("shared %t, mounted on itself %t", shared, itself)
 	}
 }
