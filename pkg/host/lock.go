@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -79,7 +80,7 @@ func LockInBackground(ctx context.Context, path string) (held context.Context, r
 // lock also reports whether the lock is held in the background.
 func lock(ctx context.Context, path, how string) (release func(), background bool, err error) {
 	for {
-		file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+		file, err := openLock(path)
 		if err != nil {
 			return nil, false, err
 		}
@@ -100,6 +101,32 @@ func lock(ctx context.Context, path, how string) (release func(), background boo
 			file.Close()
 		}, false, nil
 	}
+}
+
+// openLock opens or creates a lock file. In a directory that others can write, such as /tmp, the
+// path may be theirs: a link to a file that this process would truncate, or a file on which they
+// hold the lock for ever.
+func openLock(path string) (*os.File, error) {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
+	if errors.Is(err, syscall.ELOOP) {
+		return nil, foreignLock(path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var is, dir syscall.Stat_t
+	if err := errors.Join(syscall.Fstat(int(file.Fd()), &is), syscall.Stat(filepath.Dir(path), &dir)); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	own := is.Uid == dir.Uid || int(is.Uid) == os.Geteuid()
+	if is.Mode&syscall.S_IFMT != syscall.S_IFREG || is.Nlink > 1 || !own {
+		return nil, errors.Join(foreignLock(path), file.Close())
+	}
+	return file, nil
+}
+
+func foreignLock(path string) error {
+	return fmt.Errorf("%s must be a file of this user without other names, because it is a lock; remove it, or use a directory that no other user can write", path)
 }
 
 // holder returns the process ID in a lock file, and inBackground or "". The
