@@ -19,7 +19,7 @@ import (
 
 // End ends the processes whose arguments meant accepts. It sends SIGTERM, waits for
 // patience, and sends SIGKILL. It ignores processes in other PID namespaces, that is,
-// in containers.
+// in containers, and those of other users, who can give their processes any arguments.
 func End(ctx context.Context, patience time.Duration, meant func(args []string) bool) error {
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 		for _, pid := range processes(meant) {
@@ -50,6 +50,9 @@ func processes(meant func(args []string) bool) (pids []int) {
 			continue
 		}
 		dir := filepath.Dir(path)
+		if owner, err := os.Stat(dir); err != nil || int(owner.Sys().(*syscall.Stat_t).Uid) != os.Geteuid() {
+			continue
+		}
 		if theirs, err := os.Readlink(dir + "/ns/pid"); err == nil && theirs == ours {
 			pid, _ := strconv.Atoi(filepath.Base(dir)) // digits
 			pids = append(pids, pid)
