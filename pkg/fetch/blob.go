@@ -73,7 +73,7 @@ type transfer struct {
 	file     *os.File
 	sum      hash.Hash
 	have     int64
-	most     int64 // bytes that are accepted if the server does not state the size
+	most     int64 // bytes that are accepted if the size is not known before
 	resumed  bool  // a part of it is from an earlier attempt
 	progress *step.Counter
 }
@@ -106,6 +106,10 @@ func (b blob) fetch(ctx context.Context, partial, path string, progress *step.Co
 		return err
 	}
 	return os.Rename(partial, path)
+}
+
+func tooLarge(what string, most int64) error {
+	return fmt.Errorf("%s has more than the %d bytes that are accepted", what, most)
 }
 
 // restart discards the received part.
@@ -189,6 +193,9 @@ func (t *transfer) begin(resp *http.Response) error {
 		}
 		return errors.Join(t.restart(), &link.BrokenError{Err: errOtherPart})
 	case http.StatusOK:
+		if t.size == 0 && resp.ContentLength > t.most {
+			return tooLarge(t.url, t.most)
+		}
 		if t.size == 0 && resp.ContentLength > 0 {
 			t.size = resp.ContentLength
 			t.progress.Expect(t.size)
@@ -207,7 +214,7 @@ func (t *transfer) take(body io.Reader) error {
 		return err
 	}
 	if t.size == 0 && t.have > t.most {
-		return errors.Join(fmt.Errorf("%s has more than the %d bytes that are accepted", t.url, t.most), t.restart())
+		return errors.Join(tooLarge(t.url, t.most), t.restart())
 	}
 	if err == nil && t.size > t.have {
 		err = io.ErrUnexpectedEOF

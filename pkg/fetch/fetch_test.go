@@ -11,8 +11,10 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -260,5 +262,25 @@ func TestAnEndlessFileIsRefused(t *testing.T) {
 		if info, err := file.Stat(); err != nil || refused && info.Size() > 0 {
 			t.Errorf("%d bytes: %d are kept, %v", size, info.Size(), err)
 		}
+	}
+}
+
+// TestAFileOfAnyStatedSizeIsRefused: a server that states a size would fill the disk, too.
+func TestAFileOfAnyStatedSizeIsRefused(t *testing.T) {
+	var sent atomic.Int64
+	s := newSite(t)
+	s.next = []http.HandlerFunc{func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", strconv.FormatInt(largestFile+1, 10))
+		for part := make([]byte, 1<<20); sent.Load() < 64<<20; sent.Add(int64(len(part))) {
+			if _, err := w.Write(part); err != nil {
+				return
+			}
+		}
+	}}
+	cache := t.TempDir()
+	found, err := s.client(t, cache, time.Second).File(t.Context(), s.URL+"/file")
+	must.NoError(t, err)
+	if err := found.Fetch(t.Context()); err == nil || !strings.Contains(err.Error(), "more than the") {
+		t.Errorf("%d bytes of an endless file were sent: %v", sent.Load(), err)
 	}
 }

@@ -45,7 +45,7 @@ func (f *Found) lookUp(ctx context.Context, at name.Reference, platform v1.Platf
 		return err
 	}
 	f.Digest = digest.Digest(d.String())
-	manifest, err := img.Manifest()
+	manifest, err := manifestOf(at, img)
 	if err != nil {
 		return err
 	}
@@ -91,6 +91,9 @@ func imageFor(at name.Reference, platform v1.Platform, options ...remote.Option)
 		if err != nil {
 			return nil, err
 		}
+		if _, err := manifestOf(at, img); err != nil {
+			return nil, err
+		}
 		config, err := img.ConfigFile()
 		if err == nil && config.Architecture != platform.Architecture {
 			err = noPlatform(at, platform, config.Architecture)
@@ -110,6 +113,27 @@ func imageFor(at name.Reference, platform v1.Platform, options ...remote.Option)
 		return nil, err
 	}
 	return index.Image(chosen)
+}
+
+// largestConfig is larger than the config of any image that is downloaded, in bytes. It is read
+// into memory.
+const largestConfig = 8 << 20
+
+// manifestOf returns the manifest of an image, unless a size in it would fill the memory or the disk.
+func manifestOf(at name.Reference, img v1.Image) (*v1.Manifest, error) {
+	manifest, err := img.Manifest()
+	if err != nil {
+		return nil, err
+	}
+	if most := int64(largestConfig); manifest.Config.Size < 0 || manifest.Config.Size > most {
+		return nil, tooLarge("the config of "+at.Name(), most)
+	}
+	for _, layer := range manifest.Layers {
+		if most := int64(largestFile); layer.Size < 0 || layer.Size > most {
+			return nil, tooLarge("layer "+layer.Digest.String()+" of "+at.Name(), most)
+		}
+	}
+	return manifest, nil
 }
 
 // choose returns the manifest for a platform. It prefers the same variant,

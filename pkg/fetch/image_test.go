@@ -23,3 +23,26 @@ func TestChoose(t *testing.T) {
 	_, err := choose(all, at, v1.Platform{OS: "linux", Architecture: "ppc64le"})
 	problem(t, err, "no-platform", "registry.k8s.io/etcd:3.6.8-0 does not exist for ppc64le, only for arm, amd64, arm64; build it from source: `kube-bootstrap offline build --arch ppc64le`")
 }
+
+// sizes is an image whose manifest states sizes.
+type sizes struct {
+	v1.Image
+	config, layer int64
+}
+
+func (s sizes) Manifest() (*v1.Manifest, error) {
+	return &v1.Manifest{Config: v1.Descriptor{Size: s.config}, Layers: []v1.Descriptor{{Size: s.layer}}}, nil
+}
+
+// TestSizesInAManifest: the config is read into memory, and a layer is written to the disk, before
+// its digest can be compared.
+func TestSizesInAManifest(t *testing.T) {
+	at := name.MustParseReference("registry.k8s.io/etcd:3.6.8-0")
+	for s, wrong := range map[sizes]bool{
+		{config: 4 << 10, layer: 1 << 30}: false, {config: -1}: true, {config: 1 << 40}: true, {layer: -1}: true, {layer: 1 << 40}: true,
+	} {
+		if _, err := manifestOf(at, s); (err != nil) != wrong {
+			t.Errorf("config of %d bytes, layer of %d: %v", s.config, s.layer, err)
+		}
+	}
+}

@@ -97,9 +97,6 @@ func smallLayers(img v1.Image) (map[types.MediaType][]byte, error) {
 }
 
 func smallLayer(img v1.Image, described v1.Descriptor) ([]byte, error) {
-	if size := described.Size; size > bundle.ManifestLimit {
-		return nil, fmt.Errorf("it has %d bytes, more than the %d allowed", size, bundle.ManifestLimit)
-	}
 	layer, err := img.LayerByDigest(described.Digest)
 	if err != nil {
 		return nil, err
@@ -109,5 +106,10 @@ func smallLayer(img v1.Image, described v1.Descriptor) ([]byte, error) {
 		return nil, err
 	}
 	defer text.Close()
-	return io.ReadAll(text)
+	// The manifest of the artifact can state several sizes for the same digest.
+	data, err := io.ReadAll(io.LimitReader(text, bundle.ManifestLimit+1))
+	if err == nil && len(data) > bundle.ManifestLimit {
+		err = fmt.Errorf("%s has more than the %d bytes allowed", described.MediaType, bundle.ManifestLimit)
+	}
+	return data, err
 }

@@ -95,6 +95,9 @@ func makeBusybox(ctx context.Context, dir string) error {
 		os.WriteFile(filepath.Join(dir, "applets"), []byte(applets), 0o644))
 }
 
+// largestSource is larger than the source of busybox, in bytes.
+const largestSource = 64 << 20
+
 // fetchBusybox downloads the source, verifies its checksum and unpacks it.
 func fetchBusybox(ctx context.Context, work string) error {
 	mirror, err := host.DebianMirror()
@@ -111,7 +114,7 @@ func fetchBusybox(ctx context.Context, work string) error {
 	if answer.StatusCode != http.StatusOK {
 		return fmt.Errorf("fetch %s: %s", from, answer.Status)
 	}
-	packed, err := io.ReadAll(answer.Body)
+	packed, err := io.ReadAll(io.LimitReader(answer.Body, largestSource)) // the checksum finds a longer one
 	if err != nil {
 		return fmt.Errorf("fetch %s: %w", from, err)
 	}
