@@ -27,8 +27,25 @@ func Read(path string, c *config.Config, origins config.Origins) error {
 	return decoder{path: path, strict: true}.decode(c, root, origins)
 }
 
+// largest is larger than any configuration file, in bytes.
+const largest = 4 << 20
+
+// read returns the content of a file, which may be a pipe. A device such as /dev/zero has no end.
+func read(path string) ([]byte, error) {
+	in, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	data, err := io.ReadAll(io.LimitReader(in, largest+1))
+	if err == nil && len(data) > largest {
+		err = fmt.Errorf("%s is larger than %d MiB; name a configuration file", path, largest>>20)
+	}
+	return data, err
+}
+
 func readDocument(path string) (*yaml.Node, error) {
-	data, err := os.ReadFile(path)
+	data, err := read(path)
 	if err != nil {
 		return nil, fmt.Errorf("read configuration: %w", err)
 	}

@@ -2,6 +2,7 @@ package file
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
@@ -27,5 +28,13 @@ func TestAnEmptyListIsAValue(t *testing.T) {
 		if (len(origins) > 0) != given || text == "addons: []" && len(cfg.Addons) > 0 {
 			t.Errorf("%s: addons %q, from %v", text, cfg.Addons, origins)
 		}
+	}
+}
+
+// TestAFileWithoutAnEndIsRefused: it would fill the memory.
+func TestAFileWithoutAnEndIsRefused(t *testing.T) {
+	cfg := config.Default()
+	if err := Read("/dev/zero", &cfg, config.Origins{}); err == nil || !strings.Contains(err.Error(), "/dev/zero is larger than 4 MiB") {
+		t.Errorf("got %v", err)
 	}
 }
