@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/netip"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -45,6 +47,10 @@ type FoundMachine struct {
 	Labels  map[string]string
 }
 
+// containerName matches the names that Docker gives to containers. They become a part of paths on
+// this machine, and an attacker may control a remote engine.
+var containerName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]*$`)
+
 // clusterOwner is the value of OurLabel for machines, volumes and networks.
 const clusterOwner = "cluster"
 
@@ -55,6 +61,9 @@ func (d *Engine) Machines(ctx context.Context) (all []FoundMachine, err error) {
 		cluster := c.Labels[ClusterLabel]
 		if cluster != "" && c.Labels[OurLabel] != clusterOwner {
 			continue
+		}
+		if cluster != "" && !containerName.MatchString(nameOf(c)) {
+			return nil, fmt.Errorf("the engine has a host of cluster %s with the name %q, which Docker gives to no container", cluster, nameOf(c))
 		}
 		m := FoundMachine{
 			ID: c.ID, Name: nameOf(c), Cluster: cluster, State: string(c.State), Image: c.Image, Created: c.Created, Labels: c.Labels,
