@@ -69,7 +69,7 @@ var ofHost = []source{
 }
 
 // records are the files of host.StateDir that contain no secret.
-const records = `role complete kept config.yaml versions.json made-dirs docker-bootstrap.json docker-restart.json docker-rebuild docker0-address ` +
+const records = `role complete kept config.yaml versions.json owners.json made-dirs docker-bootstrap.json docker-restart.json docker-rebuild docker0-address ` +
 	`containerd-before.json containerd-pods containerd-restart containerd-store cni-plugins.json other-cni.json kubelet-found.json kubelet-mount ` +
 	`sysctls.json service-route flannel-modules.json etcd-version etcd-cluster certificate-lifetime.json renewing registry-files.json ` +
 	`flannel/subnet.env agent/*.json balancer/*.json images/*.json`

@@ -33,6 +33,7 @@ type Source struct {
 	Base       string         // the bundle on which Path was built; empty: none
 	VerifyKey  string         // file of the public key that Path must be signed by; empty: it need not be signed
 	Key        []byte         // the content of VerifyKey, before this host has the file
+	NoKey      error          // why VerifyKey must not be read
 	Offered    *bundle.Bundle // the head of the bundle that a step brings to Path; nil: no step does
 	Images     []image.Image  // of the cluster
 	Arch       string         // of this host
@@ -59,6 +60,9 @@ func (s Source) Open() (*bundle.Bundle, error) {
 func (s Source) Signed() bundle.Option {
 	if len(s.Key) > 0 {
 		return bundle.SignedByKey(s.Key)
+	}
+	if s.NoKey != nil {
+		return func(*bundle.Bundle) error { return fmt.Errorf("%w: %w", bundle.ErrKey, s.NoKey) }
 	}
 	return bundle.SignedBy(s.VerifyKey)
 }

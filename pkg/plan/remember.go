@@ -83,6 +83,11 @@ func settingsFiles(h *local.Host, role string) ([]host.File, error) {
 	}
 	files := []host.File{{Path: config.SavedPath, Data: settings}, {Path: local.VersionsFile, Data: versions}}
 	files = append(files, local.KeyFiles(h)...)
+	owners, err := local.OwnersFile(h)
+	if err != nil {
+		return nil, err
+	}
+	files = append(files, owners)
 	if h.Registry == nil {
 		return files, nil
 	}
@@ -107,7 +112,7 @@ func forget(h *local.Host, role string) error {
 	if err := h.Files.Write(local.KeptFile, []byte(role+"\n"), 0o600); err != nil {
 		return err
 	}
-	return h.Files.Drop(local.Binary, local.CompleteFile, local.OpenFile, registry.SavedPath, local.RoleFile, etcd.LeftFile)
+	return h.Files.Drop(local.Binary, local.CompleteFile, local.OpenFile, registry.SavedPath, local.RoleFile, local.OwnersPath, etcd.LeftFile)
 }
 
 // madeDirs is the step that repairs the record of created directories, with

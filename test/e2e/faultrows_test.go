@@ -103,6 +103,7 @@ var networkFaults = []fault{
 func recordFaults() []fault {
 	return slices.Concat(
 		damaged("versions.json", each, state+"versions.json", byRerun, ""),
+		damaged("owners.json", each, state+"owners.json", byRerun, ""),
 		damaged("docker-bootstrap.json", each, state+"docker-bootstrap.json", byRerun, ""),
 		damaged("cni-plugins.json", each, state+"cni-plugins.json", byRerun, ""),
 		damaged("images of containerd", each, state+"images/containerd.json", byRerun, ""),

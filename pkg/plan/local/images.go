@@ -40,10 +40,10 @@ func (h *Host) ImagesFrom() From {
 	return FromHost
 }
 
-// bundleGone reports whether the bundle that this host was loaded from is gone. The host may
-// not need it any more.
+// bundleGone reports whether the bundle that this host was loaded from is gone, or Foreign. The
+// host may not need it any more.
 func bundleGone(h *Host) bool {
-	return h.Saved.Role != "" && h.Saved.Config.Bundle == h.Config.Bundle && !h.Files.Exists(h.Config.Bundle)
+	return h.Saved.Role != "" && h.Saved.Config.Bundle == h.Config.Bundle && (!h.Files.Exists(h.Config.Bundle) || Foreign(h, "bundle", h.Config.Bundle))
 }
 
 // Supply brings a bundle to offline.HostPath. The zero Supply does nothing: the bundle is
@@ -111,6 +111,9 @@ const pullDir = host.StateDir + "/pull"
 func pull(ctx context.Context, h *Host) error {
 	if err := unpullable(h); err != nil {
 		return err
+	}
+	if Foreign(h, "caFile", h.Config.CAFile) {
+		return ForeignError("caFile", h.Config.CAFile)
 	}
 	o, err := offline.PullOptions{
 		Versions: h.Versions, Archs: []string{h.Config.Arch}, Addons: append([]string{}, h.Config.Addons...),

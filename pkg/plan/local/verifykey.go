@@ -19,6 +19,9 @@ func RequiredKey(h *Host) ([]byte, error) {
 	if h.key != nil {
 		return h.key, nil
 	}
+	if Foreign(h, "verifyKey", h.Config.VerifyKey) {
+		return nil, ForeignError("verifyKey", h.Config.VerifyKey)
+	}
 	key, err := h.Files.Read(h.Config.VerifyKey)
 	if err != nil { // not wrapped: fs.ErrNotExist would mean that an earlier step makes the file
 		err = fmt.Errorf("verifyKey: %s; put the public key back, or set --verify-key", err.Error())

@@ -98,6 +98,9 @@ func (h *Host) Source() offline.Source {
 		Images: h.Images, Arch: h.Config.Arch, Files: h.Files, KeepImages: h.Config.KeepImages, Broadcast: h.Loads,
 		Expected: h.Supply.Plan != nil,
 	}
+	if len(h.key) == 0 && Foreign(h, "verifyKey", h.Config.VerifyKey) {
+		s.NoKey = ForeignError("verifyKey", h.Config.VerifyKey)
+	}
 	switch h.ImagesFrom() {
 	case FromDocker:
 		s.Docker = MainDocker()

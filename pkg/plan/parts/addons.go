@@ -89,7 +89,7 @@ func WantedAddons(h *local.Host) []string {
 // AddonManifest returns the manifest of an addon.
 func AddonManifest(h *local.Host, name string) Manifest {
 	from := addon.Where(name)
-	return Manifest{h, from, host.StateDir + "/addons/" + addon.Hash(from) + ".yaml"}
+	return Manifest{h, "addons", from, host.StateDir + "/addons/" + addon.Hash(from) + ".yaml"}
 }
 
 // Manifest is a YAML file of the user, given by path or URL. A copy of it is
@@ -97,6 +97,7 @@ func AddonManifest(h *local.Host, name string) Manifest {
 // user's file or on the internet. The first line of the copy is its origin.
 type Manifest struct {
 	*local.Host
+	field      string // of the settings
 	from, kept string
 }
 
@@ -117,6 +118,9 @@ func (m Manifest) text(ctx context.Context) ([]byte, error) {
 
 func (m Manifest) fetch(ctx context.Context) ([]byte, error) {
 	if !config.IsURL(m.from) {
+		if local.Foreign(m.Host, m.field, m.from) {
+			return nil, local.ForeignError(m.field, m.from)
+		}
 		return os.ReadFile(m.from)
 	}
 	return m.Downloads.Get(m.Limited(ctx), m.from)

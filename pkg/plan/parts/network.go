@@ -39,7 +39,7 @@ func podCIDR(h *local.Host) netip.Prefix {
 
 // NetworkManifest returns the manifest of another CNI plugin.
 func NetworkManifest(h *local.Host) Manifest {
-	return Manifest{h, addon.Where(h.Config.CNIPlugin), host.StateDir + "/network.yaml"}
+	return Manifest{h, "cniPlugin", addon.Where(h.Config.CNIPlugin), host.StateDir + "/network.yaml"}
 }
 
 // HostFilter returns the filter of packets between hosts.
