@@ -27,40 +27,48 @@ func (s Server) KeepRoom(ctx context.Context, failed func(error)) error {
 		return err
 	}
 	defer client.Close()
-	for left := int64(0); ctx.Err() == nil; _ = step.Pause(ctx, roomEvery) {
-		if left, err = s.dropHistory(ctx, client, left); err != nil && ctx.Err() == nil {
+	kept := history{client: client, url: s.URL(), quota: s.quota()}
+	for ; ctx.Err() == nil; _ = step.Pause(ctx, roomEvery) {
+		if err := kept.drop(ctx); err != nil && ctx.Err() == nil {
 			failed(err)
 		}
 	}
 	return nil
 }
 
-// dropHistory removes the history if the database has grown; left is its size in use after the
-// last time. Only the leader does so, for all members.
-func (s Server) dropHistory(ctx context.Context, client *clientv3.Client, left int64) (int64, error) {
+// history is the history of keys in the etcd of this host. Sizes are in bytes.
+type history struct {
+	client *clientv3.Client
+	url    string // of this host's etcd
+	quota  int64
+	left   int64 // the size in use after the history was removed
+}
+
+// drop removes the history if the database has grown. Only the leader does so, for all members.
+func (h *history) drop(ctx context.Context) error {
 	ctx, cancel := step.Limited(ctx)
 	defer cancel()
-	size, leads := s.inUse(ctx, client)
+	size, leads := h.inUse(ctx)
 	if !leads {
-		return left, nil
+		return nil
 	}
-	left = min(left, size)
-	if size < s.quota()/roomPart || size-left < s.quota()/growthPart {
-		return left, nil
+	h.left = min(h.left, size)
+	if size < h.quota/roomPart || size-h.left < h.quota/growthPart {
+		return nil
 	}
-	if err := compact(ctx, client); err != nil {
-		return left, fmt.Errorf("keep etcd below its quota: %w", err)
+	if err := compact(ctx, h.client); err != nil {
+		return fmt.Errorf("keep etcd below its quota: %w", err)
 	}
-	if size, leads = s.inUse(ctx, client); leads {
-		left = size
+	if size, leads = h.inUse(ctx); leads {
+		h.left = size
 	}
-	return left, nil
+	return nil
 }
 
 // inUse returns the size of the database, and whether the etcd of this host leads. Other parts
 // of the agent report an etcd that does not answer.
-func (s Server) inUse(ctx context.Context, client *clientv3.Client) (size int64, leads bool) {
-	status, err := client.Status(ctx, s.URL())
+func (h *history) inUse(ctx context.Context) (size int64, leads bool) {
+	status, err := h.client.Status(ctx, h.url)
 	if err != nil {
 		return 0, false
 	}
