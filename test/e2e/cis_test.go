@@ -30,7 +30,9 @@ type control struct {
 // argument, `setting REGEXP` for a line of the kubelet's configuration, `private
 // FILE...` for modes and owners, `refused YAML` for a pod that the API refuses.
 const cisShell = `
-args() { for p in /proc/[0-9]*; do tr '\0' '\n' <$p/cmdline 2>/dev/null | { read -r a; [ "${a##*/}" = "$1" ] && cat; }; done; }
+D=$(mktemp -d); trap 'rm -r $D' EXIT
+for p in /proc/[0-9]*; do tr '\0' '\n' <$p/cmdline 2>/dev/null | { read -r a && cat >>"$D/${a##*/}"; }; done
+args() { cat "$D/$1" 2>/dev/null; }
 has() { args "$1" | grep -qE -- "$2"; }
 lacks() { ! has "$1" "$2" && args "$1" | grep -q .; }
 setting() { grep -qE -- "$1" /var/lib/kubelet/config.yaml; }
