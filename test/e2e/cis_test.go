@@ -74,9 +74,8 @@ func cis(t *testing.T, master, worker machine) {
 	}
 }
 
-// failingControls returns, for each control that fails, the hosts on which it does. It asks again
-// about a failure that is not documented: an API server that is busy is not ready for a moment,
-// and a host that does not pass keeps failing.
+// failingControls returns the controls that fail, each with the names of its hosts. It repeats a
+// control that fails without a documented reason: a busy API server may not be ready for a moment.
 func failingControls(t *testing.T, master, worker machine) map[string]string {
 	t.Helper()
 	failing := map[string]string{}
@@ -100,8 +99,8 @@ func failingControls(t *testing.T, master, worker machine) map[string]string {
 	return failing
 }
 
-// failingOn runs the commands of controls on a host, and returns those that fail, with and
-// without a documented reason.
+// failingOn runs the command of each control on a host. It returns two lists of the controls that
+// fail: those whose reason is documented, and the others.
 func failingOn(t *testing.T, m machine, tried []control) (documented, others []control) {
 	t.Helper()
 	script := cisShell
