@@ -12,7 +12,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/firewall"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/flannel"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/filesystem"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/netfilter"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kubelet"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/maindocker"
@@ -79,7 +79,7 @@ func rulesLeft(ctx context.Context) ([]string, error) {
 }
 
 func mountsLeft(dir string) (left []string, err error) {
-	points, err := filesystem.MountsBelow(dir)
+	points, err := host.MountsBelow(dir)
 	for _, point := range points {
 		left = append(left, "mount "+point)
 	}

@@ -13,18 +13,15 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
-// MountsBelow returns the mount points on dir and below it, last mounted first.
-func MountsBelow(dir string) ([]string, error) { return host.MountsBelow(dir) }
-
 // UnmountBelow unmounts all mounts on dir and below it, so that it can be removed.
 func UnmountBelow(dir string) error {
-	points, err := MountsBelow(dir)
+	points, err := host.MountsBelow(dir)
 	return errors.Join(err, unmount(points))
 }
 
 // UnmountInside unmounts all mounts below dir, but not dir itself.
 func UnmountInside(dir string) error {
-	points, err := MountsBelow(dir)
+	points, err := host.MountsBelow(dir)
 	real := host.RealPath(dir)
 	return errors.Join(err, unmount(slices.DeleteFunc(points, func(point string) bool { return point == real })))
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
@@ -62,10 +63,10 @@ func TestMountsBehindALink(t *testing.T) {
 	must.NoError(t, os.Symlink(data, dir))
 	for _, undo := range []func(string) error{UnmountInside, UnmountBelow} {
 		must.NoError(t, unix.Mount("none", point, "tmpfs", 0, ""))
-		points, err := MountsBelow(dir)
+		points, err := host.MountsBelow(dir)
 		must.NoError(t, err)
 		must.NoError(t, undo(dir))
-		left, err := MountsBelow(data)
+		left, err := host.MountsBelow(data)
 		must.NoError(t, errors.Join(err, UnmountBelow(data)))
 		if len(points) != 1 || len(left) > 0 {
 			t.Errorf("found %q below the link, %q are left", points, left)
