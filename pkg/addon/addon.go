@@ -63,12 +63,12 @@ type Addons struct {
 // Apply is the step that applies kube-proxy and CoreDNS. It has no Undo,
 // because they disappear with the cluster.
 func (a Addons) Apply() step.Step {
-	return a.ApplyManifest("apply kube-proxy and CoreDNS", a.Manifests)
+	return a.ApplyManifest("addons", "apply kube-proxy and CoreDNS", a.Manifests)
 }
 
 // ApplyManifest is the step that applies another manifest.
-func (a Addons) ApplyManifest(name string, manifest func() ([]byte, error)) step.Step {
-	return kube.ApplyStep(name, a.API, objectsOf(manifest))
+func (a Addons) ApplyManifest(id step.ID, name string, manifest func() ([]byte, error)) step.Step {
+	return kube.ApplyStep(id, name, a.API, objectsOf(manifest))
 }
 
 func objectsOf(manifest func() ([]byte, error)) func() ([]*kube.Object, error) {

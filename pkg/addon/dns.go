@@ -25,7 +25,7 @@ var dnsSlices = metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName +
 
 // WaitDNS waits until a CoreDNS pod is ready.
 func (a Addons) WaitDNS() step.Step {
-	s := step.Wait("wait for CoreDNS", a.dnsReady, nil)
+	s := step.Wait("wait-for-dns", "wait for CoreDNS", a.dnsReady, nil)
 	s.Apply = func(ctx context.Context) error {
 		holds := func(o runtime.Object) error { return answers(o.(*discoveryv1.EndpointSlice)) }
 		return kube.Await(ctx, a.watchDNS, holds, func() string { return a.dnsPods(ctx) })

@@ -46,13 +46,13 @@ func (a Addons) render(files ...string) ([]byte, error) {
 
 // ApplyNamed is the step that applies a contained addon.
 func (a Addons) ApplyNamed(name string) step.Step {
-	return a.ApplyManifest("apply addon "+name, func() ([]byte, error) { return a.Named(name) })
+	return a.ApplyManifest(step.IDOf("addon", name), "apply addon "+name, func() ([]byte, error) { return a.Named(name) })
 }
 
 // RemoveNamed is the step that deletes the objects of a contained addon, unless
 // volumes depend on it. It leaves an object that has lost the label of the addon.
 func (a Addons) RemoveNamed(name string) step.Step {
-	s := a.remove("remove addon "+name, func() ([]byte, error) { return a.Named(name) })
+	s := a.remove(step.IDOf("remove-addon", name), "remove addon "+name, func() ([]byte, error) { return a.Named(name) })
 	remove := s.Apply
 	s.Apply = func(ctx context.Context) error {
 		if err := a.Needed(ctx, name); err != nil {
@@ -64,8 +64,8 @@ func (a Addons) RemoveNamed(name string) step.Step {
 }
 
 // remove is the step that deletes the objects that have the label of their addon.
-func (a Addons) remove(name string, manifest func() ([]byte, error)) step.Step {
-	return kube.DeleteStep(name, a.API, label, objectsOf(manifest))
+func (a Addons) remove(id step.ID, name string, manifest func() ([]byte, error)) step.Step {
+	return kube.DeleteStep(id, name, a.API, label, objectsOf(manifest))
 }
 
 const (
@@ -135,5 +135,7 @@ func (k customKind) Last(version string) bool { return version == k.Versions[len
 // RemoveAddresses is the step that deletes the addresses of the addon metallb that
 // the settings had. Objects of the user stay.
 func (a Addons) RemoveAddresses() step.Step {
-	return a.remove("remove the addresses of addon metallb", func() ([]byte, error) { return a.render(metallbAddresses) })
+	return a.remove("remove-addresses", "remove the addresses of addon metallb", func() ([]byte, error) {
+		return a.render(metallbAddresses)
+	})
 }

@@ -22,7 +22,7 @@ import (
 // that it becomes Ready, wherever the scheduler places the replacement.
 func (a Addons) Spread() step.Step {
 	return step.Step{
-		Name:  "spread CoreDNS over the nodes",
+		ID: "spread-dns", Name: "spread CoreDNS over the nodes",
 		Waits: true,
 		Check: func(ctx context.Context) (step.Diff, error) {
 			pod, room, err := a.crowded(ctx)

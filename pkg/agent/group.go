@@ -49,10 +49,10 @@ const (
 // group run in order, because each may need the duties before it.
 type Groups map[string][]Duty
 
-// Compact drops duties without a step, as step.Plan.Compact does.
+// Compact drops duties whose step is excluded.
 func (g Groups) Compact() Groups {
 	for name, duties := range g {
-		g[name] = slices.DeleteFunc(duties, func(d Duty) bool { return d.Step.Name == "" })
+		g[name] = slices.DeleteFunc(duties, func(d Duty) bool { return d.Step.Excluded() })
 	}
 	return g
 }

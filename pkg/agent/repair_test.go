@@ -18,7 +18,7 @@ import (
 func fileDuty(files host.Files, name string, on Event) Duty {
 	tree := []host.File{{Path: "/" + name, Data: []byte(name)}}
 	return Duty{On: on, Step: step.Step{
-		Name:  "write " + name,
+		ID: step.IDOf("write", name), Name: "write " + name,
 		Check: func(context.Context) (step.Diff, error) { return files.Missing(tree) },
 		Apply: func(context.Context) error { return files.Put(tree) },
 	}}

@@ -47,10 +47,13 @@ type Service struct {
 	Dirs    []string                    // that hold nothing but what the agent needs
 }
 
+// StartID identifies Service.Start.
+const StartID step.ID = "start-agent"
+
 // Start installs the agent, starts it, at boot too, and returns once it serves.
 // An agent of another version or with other records is restarted.
 func (s Service) Start() step.Step {
-	return step.Step{Name: "start the agent", Check: s.check, Apply: s.apply, Undo: s.undo}
+	return step.Step{ID: StartID, Name: "start the agent", Check: s.check, Apply: s.apply, Undo: s.undo}
 }
 
 func (s Service) check(context.Context) (step.Diff, error) {

@@ -130,7 +130,9 @@ func (s State) valid() error {
 }
 
 // Known is the step that writes the initial state if no control planes are known.
-func (b Balancer) Known() step.Step { return b.Files.Step("know the control planes", b.known) }
+func (b Balancer) Known() step.Step {
+	return b.Files.Step("control-planes", "know the control planes", b.known)
+}
 
 // known returns the file of the initial state, unless a control plane has provided its content.
 func (b Balancer) known() ([]host.File, error) {

@@ -24,7 +24,7 @@ const (
 // It runs before anything is loaded into containerd, so that turndown undoes
 // the loads before it stops containerd.
 func (d Daemon) Containerd() step.Step {
-	return step.Step{Name: "start containerd", Check: d.checkContainerd, Apply: d.startContainerd, Undo: d.dropContainerd}
+	return step.Step{ID: "bootstrap-containerd", Name: "start containerd", Check: d.checkContainerd, Apply: d.startContainerd, Undo: d.dropContainerd}
 }
 
 func (d Daemon) checkContainerd(ctx context.Context) (step.Diff, error) {

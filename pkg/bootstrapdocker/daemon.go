@@ -47,9 +47,12 @@ type Daemon struct {
 	WhileMainStopped func(ctx context.Context, change func() error) error
 }
 
+// StartID identifies Daemon.Start.
+const StartID step.ID = "bootstrap-docker"
+
 // Start is the step that installs and enables the daemon.
 func (d Daemon) Start() step.Step {
-	return step.Step{Name: "start the bootstrap Docker", Check: d.check, Apply: d.apply, Undo: d.undo}
+	return step.Step{ID: StartID, Name: "start the bootstrap Docker", Check: d.check, Apply: d.apply, Undo: d.undo}
 }
 
 func (d Daemon) service() initsystem.Service {

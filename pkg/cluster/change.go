@@ -80,7 +80,7 @@ func (c change) object(ctx context.Context, n topology.Node) node.Node {
 }
 
 func (c change) turndown(n topology.Node) step.Step {
-	return step.When("turn "+n.Name+" down", "run kube-bootstrap turndown on "+n.Name, func(ctx context.Context) (bool, error) {
+	return step.When(step.IDOf("turndown", n.Name), "turn "+n.Name+" down", "run kube-bootstrap turndown on "+n.Name, func(ctx context.Context) (bool, error) {
 		state, err := c.session.Observe(ctx)
 		return state.Runs(n.Name), err
 	}, func(ctx context.Context) error {

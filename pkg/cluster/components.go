@@ -102,7 +102,7 @@ func (o Options) noteComponents(s *session.Session) step.Step {
 	note := func(ctx context.Context) error {
 		return s.Cluster().Note(ctx, session.ComponentsNote, o.Components.note())
 	}
-	return step.When("remember the programs of the checkout", "note the versions of the programs", outdated, note).
+	return step.When("remember-programs", "remember the programs of the checkout", "note the versions of the programs", outdated, note).
 		If(o.Components.Bundle != "")
 }
 

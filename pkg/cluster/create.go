@@ -45,7 +45,11 @@ func (c creation) plan() step.Plan {
 	masters, workers := c.joins()
 	first := append(c.prepare(), c.runMaster())
 	if c.isNew && len(workers) > 0 {
-		first, workers = slices.Concat(first, []step.Step{c.awaitOpen()}, workers), nil
+		first = append(first, c.awaitOpen())
+		for _, worker := range workers {
+			first = append(first, worker.Needing(awaitOpenID))
+		}
+		workers = nil
 	}
 	several := len(masters) > 0
 	return step.Plan{
@@ -57,11 +61,11 @@ func (c creation) plan() step.Plan {
 		slices.Concat(masters, workers),
 		{c.closeMasters().If(several)},
 		{c.adapt().If(len(c.nodes.Nodes()) > 1)},
-	}.Compact()
+	}
 }
 
-// joins returns the steps of the further control planes and of the workers. In the stage of the
-// first control plane, a worker waits for its own host and for the first control plane.
+// joins returns the steps of the further control planes and of the workers. A worker waits for its
+// own host, in the stage of the first control plane also for that.
 func (c creation) joins() (masters, workers []step.Step) {
 	for _, n := range c.nodes.Nodes() {
 		switch {
@@ -69,17 +73,32 @@ func (c creation) joins() (masters, workers []step.Step) {
 		case n.Role == topology.Master:
 			masters = append(masters, c.step(n))
 		default:
-			workers = append(workers, c.step(n).After(c.awaitOpen(), c.setup.Boot(n), c.preload(n)))
+			workers = append(workers, c.step(n).Needing(c.hostIDs(n)...))
 		}
 	}
 	return masters, workers
 }
 
-// LetsJoin is the step of `kube-bootstrap master` after which hosts can join.
-const LetsJoin = "let hosts join"
+// hostIDs returns the IDs of the steps of prepare that a command on the host of a node needs.
+func (c creation) hostIDs(n topology.Node) []step.ID {
+	switch {
+	case slices.ContainsFunc(c.copies, func(copied topology.Node) bool { return copied.Name == n.Name }):
+		return []step.ID{testhost.BootID(n.Name)}
+	case n.Name != c.master.Name:
+		return []step.ID{preloadID(n)}
+	}
+	return nil
+}
+
+const (
+	// LetsJoin identifies the step of `kube-bootstrap master` after which hosts can join.
+	LetsJoin step.ID = "let-hosts-join"
+
+	awaitOpenID step.ID = "await-open"
+)
 
 func (c creation) awaitOpen() step.Step {
-	return step.Always("wait until "+c.master.Name+" lets hosts join", func(ctx context.Context) error {
+	return step.Always(awaitOpenID, "wait until "+c.master.Name+" lets hosts join", func(ctx context.Context) error {
 		select {
 		case <-c.opened:
 			return nil
@@ -97,7 +116,7 @@ func (c creation) firstMaster(ctx context.Context, n topology.Node) error {
 	watched := *c.session
 	watched.Emit = func(e session.Event) {
 		c.session.Emit(e)
-		if e.Step == LetsJoin && (e.Kind == step.Done || e.Kind == step.UpToDate) {
+		if e.ID == LetsJoin && (e.Kind == step.Done || e.Kind == step.UpToDate) {
 			c.open()
 		}
 	}
@@ -107,7 +126,11 @@ func (c creation) firstMaster(ctx context.Context, n topology.Node) error {
 
 // runMaster returns the step that runs `kube-bootstrap master` on the first control plane.
 func (c creation) runMaster() step.Step {
-	return roleStep(c.master, c.firstMaster).After(append(c.putManifests(), c.setup.Boot(c.master))...)
+	s := roleStep(c.master, c.firstMaster).Needing(c.hostIDs(c.master)...)
+	for _, put := range c.putManifests() {
+		s = s.Needing(put.ID)
+	}
+	return s
 }
 
 func (c creation) putBinaries() (files []step.Step) {
@@ -120,8 +143,8 @@ func (c creation) putBinaries() (files []step.Step) {
 func (c creation) putManifests() (files []step.Step) {
 	for _, m := range c.options.Manifests {
 		name := "put " + filepath.Base(m.Path) + " on " + c.master.Name
-		put := remote.Put(c.session, name, c.master.Name, remote.File{From: m.Path, To: m.On, Mode: 0o600})
-		files = append(files, put.After(c.setup.Boot(c.master)))
+		put := remote.Put(c.session, step.IDOf("put", m.On), name, c.master.Name, remote.File{From: m.Path, To: m.On, Mode: 0o600})
+		files = append(files, put.Needing(c.hostIDs(c.master)...))
 	}
 	return files
 }
@@ -174,10 +197,12 @@ func (c creation) others() []topology.Node {
 	})
 }
 
+func preloadID(n topology.Node) step.ID { return step.IDOf("load-images", n.Name) }
+
 // preload returns the step that loads images into a new host. An existing host may be a node
 // already, and loads what it lacks when it joins.
 func (c creation) preload(n topology.Node) step.Step {
 	args := slices.Concat([]string{"offline", "bootstrap"}, c.source.args(), c.options.LoadArgs)
 	load := func(ctx context.Context) error { return remote.Run(ctx, c.session, n.Name, args, nil) }
-	return step.Always("load images into "+n.Name, load).If(c.source.shared && !c.state.Has(n.Name))
+	return step.Always(preloadID(n), "load images into "+n.Name, load).If(c.source.shared && !c.state.Has(n.Name))
 }

@@ -48,7 +48,7 @@ func (j *joining) step(n topology.Node) step.Step {
 // node. It runs every time, because only kube-bootstrap on the node can compare
 // the node with its settings.
 func roleStep(n topology.Node, run func(context.Context, topology.Node) error) step.Step {
-	return step.Always("run "+string(n.Role)+" on "+n.Name, func(ctx context.Context) error { return run(ctx, n) })
+	return step.Always(step.IDOf("run", n.Name), "run "+string(n.Role)+" on "+n.Name, func(ctx context.Context) error { return run(ctx, n) })
 }
 
 func (j *joining) furtherMaster(ctx context.Context, n topology.Node) error {
@@ -147,14 +147,14 @@ func (j *joining) deleteToken(ctx context.Context, token joinToken) error {
 }
 
 func (j *joining) openMasters() step.Step {
-	return step.Always("create the token of the control planes", func(ctx context.Context) (err error) {
+	return step.Always("create-token", "create the token of the control planes", func(ctx context.Context) (err error) {
 		j.token, err = j.createToken(ctx, "--control-plane", "--reusable")
 		return err
 	})
 }
 
 func (j *joining) closeMasters() step.Step {
-	return step.Always("delete the token of the control planes", func(ctx context.Context) error {
+	return step.Always("delete-token", "delete the token of the control planes", func(ctx context.Context) error {
 		if err := j.deleteToken(ctx, j.token); err != nil {
 			return err
 		}
@@ -175,7 +175,7 @@ func (j *joining) revoke(ctx context.Context) {
 // etcd, and spreads the CoreDNS pods, before the first snapshot. The agent there does the same
 // a little later, so a failure is only reported.
 func (j *joining) adapt() step.Step {
-	return step.Always("adapt "+j.master.Name+" to the other nodes", func(ctx context.Context) error {
+	return step.Always("adapt-master", "adapt "+j.master.Name+" to the other nodes", func(ctx context.Context) error {
 		_, err := j.onMaster(ctx, "keep")
 		if _, failed := errors.AsType[*driver.ExitError](err); failed {
 			step.Report(ctx, "left for later: "+err.Error(), 0, 0)

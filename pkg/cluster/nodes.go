@@ -95,7 +95,7 @@ func (c change) addPlan(n topology.Node, join *joining, prepared testhost.Prepar
 		{setup.Boot(n)},
 		{remote.PutBinary(c.session, n.Name, c.options.Binary)},
 		{join.openMasters().If(master)}, {join.step(n)}, {join.closeMasters().If(master)}, {join.adapt().If(master)},
-	}.Compact()
+	}
 }
 
 // complete reports whether a node lacks nothing. A node that is off was complete before.
@@ -157,7 +157,7 @@ func StartNode(ctx context.Context, options Options, name string, emit func(sess
 			{setup.LocalRegistry()},
 			{apiserver.NewWaiter(c.session).Step(n.Name)},
 			{node.Node{API: apiserver.Connect(ctx, c.session, ""), Name: n.Name}.Uncordon()},
-		}.Compact())
+		})
 	})
 }
 
@@ -217,7 +217,7 @@ func (c change) removeAtOnce(ctx context.Context, n topology.Node) error {
 // forgetFrom returns the step by which a control plane removes a node that is off.
 func (c change) forgetFrom(n topology.Node) step.Step {
 	return step.Step{
-		Name:  "forget " + n.Name,
+		ID: step.IDOf("forget", n.Name), Name: "forget " + n.Name,
 		Waits: true,
 		Check: func(ctx context.Context) (step.Diff, error) {
 			master, err := c.session.RunningMaster(ctx, n.Name)

@@ -29,7 +29,7 @@ import (
 func Reup(ctx context.Context, options Options, emit func(session.Event)) (stale []string, err error) {
 	err = onNodes(ctx, options, emit, func(c change) error {
 		share := step.Plan{{c.options.setup(c.session, c.nodes).Share(), c.options.noteComponents(c.session)}}
-		if err := c.session.Run(ctx, share.Compact()); err != nil {
+		if err := c.session.Run(ctx, share); err != nil {
 			return err
 		}
 		c.source.shared = true
@@ -37,7 +37,7 @@ func Reup(ctx context.Context, options Options, emit func(session.Event)) (stale
 		for _, n := range nodes {
 			stale = append(stale, n.Name)
 		}
-		if err := c.session.Run(ctx, append(c.restartPlan(nodes), []step.Step{c.await(nodes)}).Compact()); err != nil {
+		if err := c.session.Run(ctx, append(c.restartPlan(nodes), []step.Step{c.await(nodes)})); err != nil {
 			return err
 		}
 		master, err := c.session.RunningMaster(ctx, "")
@@ -95,7 +95,7 @@ func (c change) restart(ctx context.Context, n topology.Node) error {
 // await returns the step that waits until these nodes report the wanted components.
 func (c change) await(nodes []topology.Node) step.Step {
 	version := image.Versions{Programs: c.options.Components.Versions, Kubernetes: c.options.Kubernetes}
-	return step.Wait("wait for the programs", func(ctx context.Context) error {
+	return step.Wait("wait-for-programs", "wait for the programs", func(ctx context.Context) error {
 		client, err := apiserver.Connect(ctx, c.session, "").Client()
 		if err != nil {
 			return err

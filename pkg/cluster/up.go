@@ -97,7 +97,7 @@ func begin(ctx context.Context, setup testhost.Setup, o Options, first step.Step
 		return err
 	}
 	boot := setup.BootPlan(hosts, preflight.DiskSpace, o.noteComponents(s))
-	err = s.Run(ctx, slices.Concat(step.Plan{{first}}, boot, plan).Compact())
+	err = s.Run(ctx, slices.Concat(step.Plan{{first}}, boot, plan))
 	if err == nil || o.Retain || !before.Empty() {
 		return err
 	}
@@ -132,7 +132,7 @@ func (u up) saveFirst(ctx context.Context) error {
 	if !u.options.FirstSnapshot {
 		return u.session.Cluster().Forget(ctx, session.FirstNote)
 	}
-	first := step.Always("take snapshot "+snapshot.First, func(ctx context.Context) error { return snapshot.SaveFirst(ctx, u.session) })
+	first := step.Always("first-snapshot", "take snapshot "+snapshot.First, func(ctx context.Context) error { return snapshot.SaveFirst(ctx, u.session) })
 	return u.session.Run(ctx, step.Plan{{first}})
 }
 
@@ -181,8 +181,8 @@ func (u up) removeFormer(ctx context.Context) error {
 		return err
 	}
 	return u.session.Run(ctx, step.Plan{
-		{step.Always(removalTitle(u.session.Name, kept), func(ctx context.Context) error { return replaceHosts(ctx, u.session, u.record) })},
-		{step.Always("remove snapshot "+snapshot.First, func(ctx context.Context) error { return snapshot.Drop(ctx, u.session, snapshot.First) })},
+		{step.Always("remove-hosts", removalTitle(u.session.Name, kept), func(ctx context.Context) error { return replaceHosts(ctx, u.session, u.record) })},
+		{step.Always("remove-first-snapshot", "remove snapshot "+snapshot.First, func(ctx context.Context) error { return snapshot.Drop(ctx, u.session, snapshot.First) })},
 	})
 }
 

@@ -44,7 +44,7 @@ type Installer struct {
 
 // Step returns the step. A plugin of the user that supports the required CNI version stays.
 func (i Installer) Step() step.Step {
-	return step.Step{Name: "install the CNI plugins", Check: i.check, Apply: i.apply, Undo: i.undo}
+	return step.Step{ID: "cni-plugins", Name: "install the CNI plugins", Check: i.check, Apply: i.apply, Undo: i.undo}
 }
 
 // specVersion is the CNI version of our network configuration.

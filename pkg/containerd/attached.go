@@ -96,7 +96,7 @@ func (c cniResult) veth() string {
 // other pods to a new docker0. Pods on the host network are not affected.
 func FollowLease(files host.Files, socket Socket, lease func() (netip.Prefix, int, error)) step.Step {
 	find := func(context.Context) ([]lostPod, error) { return findLost(files, lease) }
-	return repairEach("keep pods on this host's subnet", find, lostPod.String, func(ctx context.Context, p lostPod) error {
+	return repairEach("keep-pods", "keep pods on this host's subnet", find, lostPod.String, func(ctx context.Context, p lostPod) error {
 		if p.detached {
 			return links.AttachToBridge(p.veth, bridgeName)
 		}
@@ -143,9 +143,12 @@ func findLost(files host.Files, lease func() (netip.Prefix, int, error)) ([]lost
 }
 
 // repairEach returns the step that repairs each item that find finds.
-func repairEach[T any](name string, find func(context.Context) ([]T, error), difference func(T) string, repair func(context.Context, T) error) step.Step {
+func repairEach[T any](
+	id step.ID, name string, find func(context.Context) ([]T, error), difference func(T) string,
+	repair func(context.Context, T) error,
+) step.Step {
 	return step.Step{
-		Name: name,
+		ID: id, Name: name,
 		Check: func(ctx context.Context) (diff step.Diff, err error) {
 			all, err := find(ctx)
 			for _, one := range all {
@@ -173,7 +176,7 @@ const portmap = cniBinDir + "/portmap"
 func KeepHostPorts(files host.Files) step.Step {
 	find := func(context.Context) ([]attached, error) { return withoutHostPorts(files) }
 	difference := func(p attached) string { return "open the host ports of the pod " + p.pod() }
-	return repairEach("keep the host ports of pods", find, difference, openHostPorts)
+	return repairEach("keep-host-ports", "keep the host ports of pods", find, difference, openHostPorts)
 }
 
 // withoutHostPorts returns the pods whose host ports no rule forwards.

@@ -37,7 +37,7 @@ func WriteCNI(files host.Files, lease func() (netip.Prefix, int, error)) step.St
 		data, err := cniConfig(subnet, mtu)
 		return []host.File{{Path: ConfigFile, Data: data}}, err
 	}
-	s := files.Step("write the CNI config", tree)
+	s := files.Step("cni-config", "write the CNI config", tree)
 	s.Check = func(context.Context) (step.Diff, error) {
 		all, err := tree()
 		if err != nil {
@@ -121,11 +121,14 @@ var (
 	otherChains = []string{"FLANNEL-", "cali-", "WEAVE", "CILIUM_"}
 )
 
+// LeaveCNIID identifies LeaveCNI.
+const LeaveCNIID step.ID = "other-cni"
+
 // LeaveCNI is the step for a pod network by another plugin. Apply only records the current state.
 // Undo removes what was created since, and routes inside of within.
 func LeaveCNI(files host.Files, socket Socket, within netip.Prefix) step.Step {
 	return step.Step{
-		Name:  "leave the pod network to another plugin",
+		ID: LeaveCNIID, Name: "leave the pod network to another plugin",
 		Check: func(context.Context) (step.Diff, error) { return otherRecord.Diff(files) },
 		Apply: func(context.Context) error {
 			return otherRecord.Ensure(files, func(error) (otherBefore, error) { return lookOther(files, files.Exists(podsFile)) })

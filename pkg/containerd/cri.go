@@ -47,7 +47,7 @@ func CgroupDriver() string {
 // necessary. Containers survive the restart, because each has its own shim.
 func (c CRI) Enable() step.Step {
 	return step.Step{
-		Name: "turn on containerd's CRI",
+		ID: "cri", Name: "turn on containerd's CRI",
 		Check: func(ctx context.Context) (step.Diff, error) {
 			_, diff, err := c.config(ctx)
 			if err == nil && len(diff) == 0 {

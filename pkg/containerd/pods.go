@@ -64,11 +64,14 @@ type Pods struct {
 	Images []string
 }
 
+// PodsID identifies Pods.Claim.
+const PodsID step.ID = "pods"
+
 // Claim is the step that claims the pods of this host. Apply only records
 // this; Undo kills all pods and removes what they leave behind.
 func (p Pods) Claim() step.Step {
 	return step.Step{
-		Name: "run pods in containerd",
+		ID: PodsID, Name: "run pods in containerd",
 		Check: func(context.Context) (step.Diff, error) {
 			if p.Files.Exists(podsFile) {
 				return nil, nil

@@ -53,7 +53,7 @@ func (p Proxy) FollowServices() step.Step { return p.keepServices(0) }
 func (p Proxy) keepServices(young time.Duration) step.Step {
 	starts := proxyStarts
 	return step.Step{
-		Name: "keep kube-proxy's rules",
+		ID: "keep-services", Name: "keep kube-proxy's rules",
 		Check: func(ctx context.Context) (step.Diff, error) {
 			missing, err := missingServices(ctx, p.Files)
 			if err != nil || len(missing) == 0 {
@@ -117,7 +117,7 @@ func (p Proxy) RestartAfter(end func() time.Time) step.Step {
 	difference := func(*runtime.Container) string {
 		return "restart kube-proxy, which may wait up to a minute until it watches Services again"
 	}
-	return repairEach("restart kube-proxy after an outage of the control plane", before, difference, p.remove)
+	return repairEach("restart-kube-proxy", "restart kube-proxy after an outage of the control plane", before, difference, p.remove)
 }
 
 func age(c *runtime.Container) time.Duration { return time.Since(time.Unix(0, c.CreatedAt)) }

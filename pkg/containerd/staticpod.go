@@ -34,7 +34,7 @@ type StaticPod struct {
 // https://github.com/kubernetes/kubernetes/blob/v1.37.2/pkg/kubelet/kuberuntime/kuberuntime_manager.go#L2077-L2105
 func (p StaticPod) Revive() step.Step {
 	return step.Step{
-		Name: "revive " + p.Name,
+		ID: step.IDOf("revive", p.Name), Name: "revive " + p.Name,
 		Check: func(ctx context.Context) (step.Diff, error) {
 			reason, err := p.stuck(ctx)
 			if reason == "" || err != nil {

@@ -40,7 +40,7 @@ func (p PKI) Certificates() step.Step {
 // limit. A certificate that still has the content in renewed is issued again.
 func (p PKI) issue(renewed map[string][]byte) step.Step {
 	return step.Step{
-		Name: "issue certificates",
+		ID: "certificates", Name: "issue certificates",
 		Check: func(context.Context) (diff step.Diff, err error) {
 			err = issuing{p, renewed, func(change string, _ func() error) error {
 				diff = append(diff, change)

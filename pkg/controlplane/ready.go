@@ -36,7 +36,7 @@ type API struct {
 
 // Ready waits until the API server says that it is ready.
 func (a API) Ready() step.Step {
-	return step.Wait("wait for the API server", a.serves, func() string { return explain(a.Files) })
+	return step.Wait("wait-for-apiserver", "wait for the API server", a.serves, func() string { return explain(a.Files) })
 }
 
 // Healthy returns the steps that wait for the controller manager and the
@@ -45,7 +45,7 @@ func (s StaticPods) Healthy(watch func(component string) func(context.Context) e
 	var all []step.Step
 	for _, p := range []component{s.manager(), s.scheduler()} {
 		healthy := func(ctx context.Context) error { return step.Serves(p.healthy(ctx)) }
-		all = append(all, step.Wait("wait for "+p.name, healthy, nil).Watched(watch(p.name)))
+		all = append(all, step.Wait(step.IDOf("wait-for", p.name), "wait for "+p.name, healthy, nil).Watched(watch(p.name)))
 	}
 	return all
 }
@@ -153,7 +153,7 @@ func podContains(files host.Files, component, text string) bool {
 func AwaitElection(files host.Files) step.Step {
 	name := "wait until the other control planes share their work"
 	alone := func(context.Context) (bool, error) { return !Electing(files), nil }
-	return step.When(name, name, alone, func(ctx context.Context) error {
+	return step.When("await-election", name, name, alone, func(ctx context.Context) error {
 		for _, leader := range []string{"kube-controller-manager", "kube-scheduler"} {
 			open := func(ctx context.Context) (watch.Interface, error) {
 				client, err := adminClient(files)

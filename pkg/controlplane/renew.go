@@ -56,7 +56,7 @@ func (s StaticPods) UseRenewed() step.Plan {
 	}
 	return step.Plan{
 		{s.restart(s.apiserver(nil), apiserver)},
-		{step.Wait("wait until the API server serves with its certificate", s.servesRenewed, nil)},
+		{step.Wait("wait-for-renewed-apiserver", "wait until the API server serves with its certificate", s.servesRenewed, nil)},
 		{s.restart(s.manager(), func() ([]host.File, error) { return s.podsOf(s.manager()) })},
 		{s.restart(s.scheduler(), func() ([]host.File, error) { return s.podsOf(s.scheduler()) })},
 	}
@@ -64,7 +64,7 @@ func (s StaticPods) UseRenewed() step.Plan {
 
 // restart replaces a static pod if what it read has changed, and waits for its health.
 func (s StaticPods) restart(p component, pods func() ([]host.File, error)) step.Step {
-	replace := s.podStep("have "+p.name+" use its certificate", pods)
+	replace := s.podStep(step.IDOf("renew", p.name), "have "+p.name+" use its certificate", pods)
 	check, apply := replace.Check, replace.Apply
 	replace.Check = func(ctx context.Context) (step.Diff, error) {
 		if diff, err := check(ctx); err != nil || len(diff) > 0 {

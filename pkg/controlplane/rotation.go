@@ -58,7 +58,7 @@ func newEncryptionKey(others []apiserverv1.Key) apiserverv1.Key {
 
 // Rotate has the files of this host contain the keys of a phase.
 func Rotate(files host.Files, r rotation.Rotation) step.Step {
-	return files.Step(r.String(), func() ([]host.File, error) {
+	return files.Step("rotated-files", r.String(), func() ([]host.File, error) {
 		switch r.Subject {
 		case EncryptionKey:
 			return rotatedEncryption(files, r)

@@ -37,7 +37,7 @@ type StaticPods struct {
 // it reads. The others come later, see Late.
 func (s StaticPods) Early() step.Step {
 	return step.Step{
-		Name: "write the static pod of the API server",
+		ID: "apiserver-pod", Name: "write the static pod of the API server",
 		Check: func(context.Context) (step.Diff, error) {
 			reads, pods, err := s.podFiles()
 			if errors.Is(err, fs.ErrNotExist) {
@@ -101,6 +101,12 @@ func (s StaticPods) podsOf(pods ...component) (tree []host.File, err error) {
 	return tree, nil
 }
 
+// IDs of Late and LateInNewCluster.
+const (
+	LateID             step.ID = "late-pods"
+	LateInNewClusterID step.ID = "late-pods-in-new-cluster"
+)
+
 // Late writes the static pods of the scheduler and the controller manager. A scheduler
 // without its rights is refused, and asks again only seconds later. A controller manager
 // looks only once per second whether the API server is ready. On a joining control
@@ -108,7 +114,7 @@ func (s StaticPods) podsOf(pods ...component) (tree []host.File, err error) {
 func (s StaticPods) Late() step.Step {
 	// What they read is there by now.
 	pods := func() ([]host.File, error) { return s.podsOf(s.manager(), s.scheduler()) }
-	late := s.podStep("write the static pods of the scheduler and the controller manager", pods)
+	late := s.podStep(LateID, "write the static pods of the scheduler and the controller manager", pods)
 	late.Undo = func(context.Context) error {
 		return s.Files.Drop(podPath("kube-scheduler"), podPath("kube-controller-manager"))
 	}
@@ -126,6 +132,7 @@ func LateMissing(files host.Files) bool {
 // of its components. By the time the pods ask, these rights are complete.
 func (s StaticPods) LateInNewCluster(p PKI) step.Step {
 	late := s.Late()
+	late.ID = LateInNewClusterID
 	write := late.Apply
 	late.Apply = func(ctx context.Context) error {
 		super, err := p.superClient()
@@ -145,8 +152,10 @@ func (s StaticPods) LateInNewCluster(p PKI) step.Step {
 }
 
 // podStep is Files.Step for static pods, which exchange writes.
-func (s StaticPods) podStep(name string, pods func() ([]host.File, error)) step.Step {
-	return s.Files.StepWith(name, pods, func(ctx context.Context, files []host.File) error { return exchange(ctx, s.Files, files) })
+func (s StaticPods) podStep(id step.ID, name string, pods func() ([]host.File, error)) step.Step {
+	return s.Files.StepWith(id, name, pods, func(ctx context.Context, files []host.File) error {
+		return exchange(ctx, s.Files, files)
+	})
 }
 
 // exchange writes static pods. It first removes the manifests that change and waits

@@ -31,7 +31,7 @@ const (
 // in memory, because administrators may remove SuperAdminConf.
 func GrantAdmin(p PKI) step.Step {
 	return step.Step{
-		Name: "grant the administrators their rights",
+		ID: "grant-admin", Name: "grant the administrators their rights",
 		Check: func(ctx context.Context) (diff step.Diff, err error) {
 			client, err := adminClient(p.Files)
 			if err != nil && !errors.Is(err, errNoConfig) {

@@ -176,9 +176,12 @@ func (e Endpoint) Look(ctx context.Context, new step.Diff, ask func(context.Cont
 }
 
 // Step returns a step whose Check is Look, and whose Apply is Change.
-func (e Endpoint) Step(name string, new step.Diff, ask func(context.Context, *clientv3.Client) (step.Diff, error), do func(context.Context, *clientv3.Client) error) step.Step {
+func (e Endpoint) Step(
+	id step.ID, name string, new step.Diff,
+	ask func(context.Context, *clientv3.Client) (step.Diff, error), do func(context.Context, *clientv3.Client) error,
+) step.Step {
 	return step.Step{
-		Name:  name,
+		ID: id, Name: name,
 		Check: func(ctx context.Context) (step.Diff, error) { return e.Look(ctx, new, ask) },
 		Apply: func(ctx context.Context) error {
 			return e.Change(ctx, func(client *clientv3.Client) error { return do(ctx, client) })

@@ -86,7 +86,7 @@ func removeData(files host.Files) error {
 // Room is the step that makes etcd accept writes again after its database had reached
 // the quota. It compacts the history and defragments the database. It removes no key.
 func (s Server) Room() step.Step {
-	return s.Step("keep etcd below its quota", nil, func(ctx context.Context, client *clientv3.Client) (step.Diff, error) {
+	return s.Step("etcd-room", "keep etcd below its quota", nil, func(ctx context.Context, client *clientv3.Client) (step.Diff, error) {
 		if err := s.alarms(ctx, client); err != nil {
 			return step.Diff{err.Error()}, nil
 		}

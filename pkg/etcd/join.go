@@ -31,7 +31,7 @@ type joiner struct {
 }
 
 func (j joiner) step() step.Step {
-	return step.Step{Name: "join etcd", Check: j.check, Apply: j.apply, Undo: j.undo}
+	return step.Step{ID: "join-etcd", Name: "join etcd", Check: j.check, Apply: j.apply, Undo: j.undo}
 }
 
 func (j joiner) check(ctx context.Context) (step.Diff, error) {

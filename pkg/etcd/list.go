@@ -39,7 +39,7 @@ func encode(value any) string {
 // others, so that a single control plane enables leader election.
 func (m Member) Announce() step.Step {
 	needed := func(context.Context) (bool, error) { return !m.Files.Exists(joinedFile), nil }
-	return step.When("announce this control plane", "announce "+m.Name+" as a control plane at "+m.IP, needed, m.announce).Waiting()
+	return step.When("announce", "announce this control plane", "announce "+m.Name+" as a control plane at "+m.IP, needed, m.announce).Waiting()
 }
 
 // announce does not change an entry of an earlier run.
@@ -71,7 +71,7 @@ func (m Member) announce(ctx context.Context) error {
 func (m Member) List() step.Step {
 	key, value := m.entry().key(), encode(m.entry())
 	missing := step.Diff{"list " + m.Name + " as a control plane at " + m.IP}
-	return m.Step("list this control plane", missing, func(ctx context.Context, client *clientv3.Client) (step.Diff, error) {
+	return m.Step("list-control-plane", "list this control plane", missing, func(ctx context.Context, client *clientv3.Client) (step.Diff, error) {
 		found, err := client.Get(ctx, key)
 		if err != nil {
 			return nil, fmt.Errorf("read the list of control planes: %w", err)

@@ -60,7 +60,7 @@ func (s Server) Start() step.Step {
 		}
 		return s.apply(ctx)
 	}
-	return step.Step{Name: "start etcd", Check: s.check, Apply: apply, Undo: s.undo}
+	return step.Step{ID: "start-etcd", Name: "start etcd", Check: s.check, Apply: apply, Undo: s.undo}
 }
 
 // founderProblem is the problem that the first member of several has lost its data

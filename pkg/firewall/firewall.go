@@ -55,7 +55,7 @@ func sorted(ports []Port) []Port {
 // does nothing.
 func (a Access) Permit() step.Step {
 	return step.Step{
-		Name: "permit the cluster in firewalld and ufw",
+		ID: "firewall", Name: "permit the cluster in firewalld and ufw",
 		Check: func(ctx context.Context) (step.Diff, error) {
 			fromFirewalld, err := a.firewalldDiff(ctx)
 			fromUFW, ufwErr := a.ufwDiff()

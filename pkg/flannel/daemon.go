@@ -43,9 +43,12 @@ type Daemon struct {
 	KeepModule func(ctx context.Context, name string) bool
 }
 
+// StartID identifies Daemon.Start.
+const StartID step.ID = "start-flanneld"
+
 // Start runs flanneld and returns once it has written this host's lease.
 func (d Daemon) Start() step.Step {
-	return step.Step{Name: "start flanneld", Check: d.check, Apply: d.apply, Undo: d.undo}
+	return step.Step{ID: StartID, Name: "start flanneld", Check: d.check, Apply: d.apply, Undo: d.undo}
 }
 
 func (d Daemon) check(ctx context.Context) (step.Diff, error) {

@@ -63,7 +63,7 @@ type filterState struct {
 // Step is the step that establishes the filter, and removes it with Undo.
 func (g HostFilter) Step() step.Step {
 	return step.Step{
-		Name: "filter the ports between hosts",
+		ID: "host-filter", Name: "filter the ports between hosts",
 		Check: func(ctx context.Context) (step.Diff, error) {
 			_, diff, err := g.look(ctx)
 			if errors.Is(err, fs.ErrNotExist) {

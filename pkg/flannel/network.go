@@ -130,7 +130,7 @@ type Store interface {
 // replaces another configuration only if no other host has a lease.
 func (n Network) Publish(etcd Store) step.Step {
 	return step.Step{
-		Name:  "write the flannel network config",
+		ID: "flannel-network", Name: "write the flannel network config",
 		Check: func(ctx context.Context) (step.Diff, error) { return n.check(ctx, etcd) },
 		Apply: func(ctx context.Context) error { return n.apply(ctx, etcd) },
 	}

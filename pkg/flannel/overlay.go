@@ -30,7 +30,7 @@ const (
 // when a lease changes, but does not notice when they are removed.
 func (d Daemon) Overlay() step.Step {
 	return step.Step{
-		Name: "route to the subnets of the other hosts",
+		ID: "overlay-routes", Name: "route to the subnets of the other hosts",
 		Check: func(ctx context.Context) (diff step.Diff, err error) {
 			err = d.looking(ctx, func(_ *clientv3.Client, v view) error {
 				diff, err = v.diff()

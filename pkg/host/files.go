@@ -256,14 +256,16 @@ func (f Files) Put(tree []File) error {
 }
 
 // Step returns the step that puts the files that wanted returns. It has no Undo.
-func (f Files) Step(name string, wanted func() ([]File, error)) step.Step {
-	return f.StepWith(name, wanted, func(_ context.Context, tree []File) error { return f.Put(tree) })
+func (f Files) Step(id step.ID, name string, wanted func() ([]File, error)) step.Step {
+	return f.StepWith(id, name, wanted, func(_ context.Context, tree []File) error { return f.Put(tree) })
 }
 
 // StepWith is Step with another function than Put.
-func (f Files) StepWith(name string, wanted func() ([]File, error), put func(context.Context, []File) error) step.Step {
+func (f Files) StepWith(
+	id step.ID, name string, wanted func() ([]File, error), put func(context.Context, []File) error,
+) step.Step {
 	return step.Step{
-		Name: name,
+		ID: id, Name: name,
 		Check: func(context.Context) (step.Diff, error) {
 			tree, err := wanted()
 			if err != nil {

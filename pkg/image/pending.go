@@ -55,7 +55,7 @@ func (b *Builder) Release(all []Pending) step.Step {
 		return step.Step{}
 	}
 	release := all[i].Recipe
-	return step.Always("find the sources of Kubernetes "+release.Version, func(ctx context.Context) error {
+	return step.Always("find-sources", "find the sources of Kubernetes "+release.Version, func(ctx context.Context) error {
 		return b.prepare(ctx, &release)
 	})
 }
@@ -76,7 +76,7 @@ func (b *Builder) compiled(ctx context.Context, r Recipe, arch string) (bool, er
 // Step returns the step that compiles a program into the cache.
 func (b *Builder) Step(p Pending) step.Step {
 	name := "compile " + p.String()
-	return step.Always(name, func(ctx context.Context) error {
+	return step.Always(step.IDOf("compile", p.String()), name, func(ctx context.Context) error {
 		_, err := b.Compile(step.WithReporter(ctx, func(message string, bytes, total int64) {
 			step.Report(ctx, strings.TrimPrefix(message, name+": "), bytes, total)
 		}), p.Recipe, p.Arch)

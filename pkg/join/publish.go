@@ -41,10 +41,13 @@ type Publisher struct {
 	VerifyKey []byte       // PEM of the public key of those who sign bundles; nil: none
 }
 
+// PublishID identifies Publisher.Publish, after which hosts can join.
+const PublishID step.ID = "let-hosts-join"
+
 // Publish is the step that lets hosts join: cluster-info, the handover, and
 // who may read and request what. It goes away with the cluster.
 func (p Publisher) Publish() step.Step {
-	return kube.ApplyStep("let hosts join", p.API, p.objects)
+	return kube.ApplyStep(PublishID, "let hosts join", p.API, p.objects)
 }
 
 //go:embed publish.yaml

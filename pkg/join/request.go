@@ -35,7 +35,7 @@ const (
 // certificate of its kubelet. The key never leaves the host.
 func (j *Joining) FetchFlannel(user string) step.Step {
 	return step.Step{
-		Name: "fetch flannel's certificate of etcd",
+		ID: "flannel-certificate", Name: "fetch flannel's certificate of etcd",
 		Check: func(context.Context) (step.Diff, error) {
 			reason, err := j.staleFlannel(user)
 			if err != nil || reason == "" {

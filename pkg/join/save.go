@@ -18,7 +18,7 @@ import (
 // master nor a token is needed to run the step again.
 func (j *Joining) Save() step.Step {
 	return step.Step{
-		Name:  "fetch what the master hands over",
+		ID: "join-data", Name: "fetch what the master hands over",
 		Check: j.missing,
 		Apply: j.save,
 		Undo: func(context.Context) error {
@@ -122,7 +122,7 @@ func (j *Joining) shared(h Handover) ([]host.File, error) {
 
 // Forget is the step that removes the token once the kubelet has a certificate.
 func (j *Joining) Forget() step.Step {
-	return step.When("forget the token", "remove "+BootstrapKubeconfig, func(context.Context) (bool, error) {
+	return step.When("forget-token", "forget the token", "remove "+BootstrapKubeconfig, func(context.Context) (bool, error) {
 		return j.Files.Exists(BootstrapKubeconfig), nil
 	}, func(context.Context) error {
 		if !j.joined() {

@@ -265,7 +265,7 @@ func has(node *corev1.Node, addr netip.Addr) bool {
 // Own is the step that, on a control-plane host, gets its own kubelet a
 // serving certificate: it approves the request as soon as that is made.
 func (a Approver) Own(files host.Files, node string) step.Step {
-	return step.When("approve the kubelet's serving certificate", "approve the serving certificate of node "+node,
+	return step.When("approve-serving-certificate", "approve the kubelet's serving certificate", "approve the serving certificate of node "+node,
 		func(context.Context) (bool, error) { return !files.Exists(KubeletServingFile), nil },
 		func(ctx context.Context) error {
 			return kube.Await(ctx, WatchRequests(a.API, certificatesv1.KubeletServingSignerName), func(o runtime.Object) error {

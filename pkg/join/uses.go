@@ -104,7 +104,7 @@ func reported(node *corev1.Node, since time.Time) bool {
 // joined. The control plane deletes the token itself, with its administrator certificate.
 func (j *Joining) Spend(api kube.Connect) step.Step {
 	id := j.Target.Token.ID
-	return step.When("delete the token", "delete the token "+id, func(ctx context.Context) (bool, error) {
+	return step.When("delete-token", "delete the token", "delete the token "+id, func(ctx context.Context) (bool, error) {
 		if id == "" {
 			return false, nil
 		}

@@ -21,16 +21,16 @@ import (
 )
 
 // ApplyStep is the step that applies objects, which it gets when it runs.
-func ApplyStep(name string, api Connect, objects func() ([]*Object, error)) step.Step {
-	return stepOf(name, objects,
+func ApplyStep(id step.ID, name string, api Connect, objects func() ([]*Object, error)) step.Step {
+	return stepOf(id, name, objects,
 		func(ctx context.Context, all []*Object) (step.Diff, error) { return Missing(ctx, api, all) },
 		func(ctx context.Context, all []*Object) error { return Apply(ctx, api, all) })
 }
 
-func stepOf(name string, objects func() ([]*Object, error),
+func stepOf(id step.ID, name string, objects func() ([]*Object, error),
 	check func(context.Context, []*Object) (step.Diff, error), apply func(context.Context, []*Object) error) step.Step {
 	return step.Step{
-		Name:  name,
+		ID: id, Name: name,
 		Waits: true,
 		Check: func(ctx context.Context) (step.Diff, error) {
 			all, err := objects()

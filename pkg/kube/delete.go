@@ -15,8 +15,8 @@ import (
 )
 
 // DeleteStep is the step that deletes objects, if they have the same value of a label.
-func DeleteStep(name string, api Connect, label string, objects func() ([]*Object, error)) step.Step {
-	return stepOf(name, objects,
+func DeleteStep(id step.ID, name string, api Connect, label string, objects func() ([]*Object, error)) step.Step {
+	return stepOf(id, name, objects,
 		func(ctx context.Context, all []*Object) (step.Diff, error) { return present(ctx, api, all, label) },
 		func(ctx context.Context, all []*Object) error { return remove(ctx, api, all, label) })
 }

@@ -16,12 +16,15 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
+// ConfigureID identifies Kubelet.Configure.
+const ConfigureID step.ID = "configure-kubelet"
+
 // Configure is the step that writes the files that the kubelet reads. Undo removes all
 // files, mounts and rules of the kubelet and of kube-proxy, after the pods are removed.
 func (k Kubelet) Configure() step.Step {
-	files := k.Files.Step("configure the kubelet", k.files)
+	files := k.Files.Step(ConfigureID, "configure the kubelet", k.files)
 	return step.Step{
-		Name: files.Name,
+		ID: files.ID, Name: files.Name,
 		Check: func(ctx context.Context) (step.Diff, error) {
 			diff, err := files.Check(ctx)
 			record, recordErr := foundRecord.Diff(k.Files)

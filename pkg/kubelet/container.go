@@ -38,7 +38,7 @@ func (c Container) Kubectl(ctx context.Context) (path string, running bool, err 
 func (c Container) RestartAfter(end func() time.Time) step.Step {
 	const name = "restart the kubelet after an outage of the control plane"
 	const todo = "restart the kubelet, which may wait up to a minute until it watches its pods again"
-	return step.When(name, todo, func(ctx context.Context) (bool, error) {
+	return step.When("restart-kubelet", name, todo, func(ctx context.Context) (bool, error) {
 		at := end()
 		if at.IsZero() {
 			return false, nil

@@ -179,7 +179,7 @@ func currentCertificate(files host.Files) (*x509.Certificate, error) {
 // certificate of the first one. The step that starts the kubelet replaces its container.
 func (i Identity) FollowAuthority() step.Step {
 	return step.Step{
-		Name:  "have the kubelet follow the certificate authority",
+		ID: "follow-authority", Name: "have the kubelet follow the certificate authority",
 		Check: func(context.Context) (step.Diff, error) { return i.diffFor(signerProblem(i.Files)) },
 		Apply: func(ctx context.Context) error {
 			reason, err := signerProblem(i.Files)

@@ -22,7 +22,7 @@ func kubectlScript(binary string) []byte {
 func InstallKubectl(files host.Files, binary string) step.Step {
 	script := kubectlScript(binary)
 	missing := func() bool { return host.FindProgram(files, "kubectl") == "" }
-	s := step.When("install kubectl", "write "+kubectlPath, func(context.Context) (bool, error) { return missing(), nil },
+	s := step.When("kubectl", "install kubectl", "write "+kubectlPath, func(context.Context) (bool, error) { return missing(), nil },
 		func(context.Context) error {
 			if !missing() {
 				return nil

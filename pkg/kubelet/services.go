@@ -32,7 +32,7 @@ type ServiceRoute struct {
 // Step is the step that creates the route.
 func (r ServiceRoute) Step() step.Step {
 	return step.Step{
-		Name:  "route Services where there is no default route",
+		ID: "service-route", Name: "route Services where there is no default route",
 		Check: func(context.Context) (step.Diff, error) { return r.diff() },
 		Apply: func(context.Context) error {
 			diff, err := r.diff()

@@ -16,10 +16,16 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
+// IDs of Kubelet.Start and Kubelet.Joined.
+const (
+	StartID step.ID = "start-kubelet"
+	JoinID  step.ID = "join-cluster"
+)
+
 // Start is the step that runs the kubelet. Undo only stops the kubelet. Another step
 // removes the pods, and Configure removes the files.
 func (k Kubelet) Start() step.Step {
-	return step.Step{Name: "start the kubelet", Check: k.checkStarted, Apply: k.start, Undo: k.stop}
+	return step.Step{ID: StartID, Name: "start the kubelet", Check: k.checkStarted, Apply: k.start, Undo: k.stop}
 }
 
 func (k Kubelet) checkStarted(ctx context.Context) (step.Diff, error) {
@@ -119,7 +125,7 @@ func (k Kubelet) Joined() step.Step {
 		}
 		return err
 	}
-	return step.Wait("join the cluster", probe, k.service().Explain).Watched(k.service().Watch)
+	return step.Wait(JoinID, "join the cluster", probe, k.service().Explain).Watched(k.service().Watch)
 }
 
 // sharedFile exists if kube-bootstrap has mounted Dir on itself.
@@ -171,7 +177,7 @@ func (k Kubelet) Renew(names []string) step.Step {
 		return step.Step{}
 	}
 	return step.Step{
-		Name: "renew the certificates of the kubelet",
+		ID: "renew-kubelet", Name: "renew the certificates of the kubelet",
 		Check: func(context.Context) (diff step.Diff, err error) {
 			for _, path := range unrenewed(k.Files, old) {
 				diff = append(diff, "renew "+path)

@@ -35,7 +35,7 @@ var sysctls = strings.Fields(sysctlNames)
 // must run before all steps that change a kernel setting.
 func RememberSysctls(files host.Files) step.Step {
 	return step.Step{
-		Name:  "remember kernel settings",
+		ID: "remember-sysctls", Name: "remember kernel settings",
 		Check: func(context.Context) (step.Diff, error) { return sysctlRecord.Diff(files) },
 		Apply: func(context.Context) error {
 			return sysctlRecord.Ensure(files, func(lost error) (map[string]string, error) {
@@ -101,7 +101,7 @@ func KeepSysctls(files host.Files, links ...string) step.Step {
 		return differ
 	}
 	return step.Step{
-		Name: "set kernel settings",
+		ID: "sysctls", Name: "set kernel settings",
 		Check: func(context.Context) (diff step.Diff, err error) {
 			for _, name := range differing() {
 				diff = append(diff, fmt.Sprintf("set %s = 1", name))

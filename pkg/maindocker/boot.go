@@ -19,6 +19,9 @@ const (
 	bootSlack = time.Minute
 )
 
+// BootUnitID identifies BootUnit.
+const BootUnitID step.ID = "boot-unit"
+
 // BootUnit runs `binary boot` each time before Docker starts, and after the
 // firewall is reloaded. It waits for the lease no longer than limit, or longer on a busy host. Docker
 // also starts if the unit fails, because Docker only wants it and does not
@@ -26,7 +29,7 @@ const (
 func BootUnit(files host.Files, units initsystem.Units, binary string, limit time.Duration) step.Step {
 	unit := bootFile(units, binary, limit)
 	return step.Step{
-		Name: "bring the network back at boot",
+		ID: BootUnitID, Name: "bring the network back at boot",
 		Check: func(context.Context) (step.Diff, error) {
 			diff, err := files.Missing([]host.File{unit})
 			if err == nil && len(diff) == 0 && !initsystem.Enabled(files, units, bootUnit, "docker.service") {

@@ -37,6 +37,9 @@ type Bridge struct {
 	Lease  func() (Lease, error)
 }
 
+// Docker0ID identifies Bridge.Move.
+const Docker0ID step.ID = "docker0"
+
 // Move is the step that makes Docker and docker0 match the lease. Stopping,
 // changing and starting Docker is one step, because the parts cannot be undone
 // separately. Containers that ran before run again afterwards. Open makes the
@@ -61,7 +64,7 @@ type reasons func(context.Context, Lease) (step.Diff, error)
 
 func (b Bridge) moveBecause(why reasons) step.Step {
 	return step.Step{
-		Name: "move docker0 onto the flannel subnet",
+		ID: Docker0ID, Name: "move docker0 onto the flannel subnet",
 		Check: func(ctx context.Context) (step.Diff, error) {
 			lease, err := b.Lease()
 			if err != nil { // flanneld has not written it yet
@@ -93,7 +96,7 @@ func KeepSettings(files host.Files, lease func() (Lease, error)) step.Step {
 		return goalFor(ctx, files, now)
 	}
 	return step.Step{
-		Name:  "keep Docker's settings",
+		ID: "docker-settings", Name: "keep Docker's settings",
 		Check: func(ctx context.Context) (step.Diff, error) { _, diff, err := goal(ctx); return diff, err },
 		Apply: func(ctx context.Context) error {
 			data, _, err := goal(ctx)

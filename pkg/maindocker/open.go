@@ -17,6 +17,9 @@ type Overlay struct {
 	Hosts  netip.Prefix // network of the hosts, whose packets arrive without a Link
 }
 
+// OverlayID identifies Overlay.Open.
+const OverlayID step.ID = "overlay"
+
 // Open is the step that lets packets of the overlay into docker0: docker0 has
 // the address of the lease, Docker's chains are complete, and the firewall
 // accepts the overlay. Unlike Move, it does not change Docker's subnet, and
@@ -24,7 +27,7 @@ type Overlay struct {
 // a step that is checked often.
 func (o Overlay) Open() step.Step {
 	return step.Step{
-		Name:  "let the overlay into docker0",
+		ID: OverlayID, Name: "let the overlay into docker0",
 		Check: o.check,
 		Apply: o.open,
 		Undo: func(ctx context.Context) error {

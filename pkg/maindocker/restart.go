@@ -48,7 +48,7 @@ func (d Daemon) Resume() step.Step {
 		return step.DiffOf(d.Engine().Answers(ctx), "start Docker, which a run that was cut short had stopped")
 	}
 	return step.Step{
-		Name:  "start Docker again",
+		ID: "resume-docker", Name: "start Docker again",
 		Check: check,
 		Apply: func(ctx context.Context) error {
 			if diff, err := check(ctx); err != nil || len(diff) == 0 {

@@ -27,7 +27,7 @@ const cordonAnnotation = "kube-bootstrap.dev/cordoned"
 
 // Uncordon makes a node schedulable again after Drain.
 func (n Node) Uncordon() step.Step {
-	return step.When("put node "+n.Name+" back into scheduling", "uncordon node "+n.Name, func(ctx context.Context) (bool, error) {
+	return step.When(step.IDOf("uncordon", n.Name), "put node "+n.Name+" back into scheduling", "uncordon node "+n.Name, func(ctx context.Context) (bool, error) {
 		node, err := n.get(ctx)
 		return err == nil && node.Annotations[cordonAnnotation] != "", err
 	}, n.uncordon)
@@ -57,7 +57,7 @@ type Drain struct {
 // fails, the node becomes schedulable again.
 func (n Node) Drain(d Drain) step.Step {
 	return step.Step{
-		Name:  "drain node " + n.Name,
+		ID: step.IDOf("drain", n.Name), Name: "drain node " + n.Name,
 		Waits: true,
 		Check: func(ctx context.Context) (step.Diff, error) { return n.toDrain(ctx, d) },
 		Apply: func(ctx context.Context) error {

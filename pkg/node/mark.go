@@ -35,7 +35,7 @@ type Marks struct {
 // https://github.com/kubernetes/kubernetes/blob/v1.37.2/pkg/kubelet/kubelet_node_status.go#L125-L139
 func (n Node) Mark(marks Marks) step.Step {
 	return step.Step{
-		Name:  "label the node",
+		ID: "label-node", Name: "label the node",
 		Waits: true,
 		Check: func(ctx context.Context) (step.Diff, error) {
 			node, err := n.get(ctx)

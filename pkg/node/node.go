@@ -41,7 +41,7 @@ type Node struct {
 // condition of an earlier kubelet process stays in the API for a while after
 // its end, and that of a kubelet whose API server was away.
 func (n Node) WaitReady() step.Step {
-	s := step.Wait("wait for the node to be Ready", n.nowReady, n.Explain)
+	s := step.Wait("wait-for-node", "wait for the node to be Ready", n.nowReady, n.Explain)
 	s.Apply = func(ctx context.Context) error {
 		since, err := n.since(ctx)
 		if err != nil {
@@ -70,7 +70,7 @@ func (n Node) since(ctx context.Context) (time.Time, error) {
 // Forget deletes the node object. Kubernetes then deletes its pods.
 func (n Node) Forget() step.Step {
 	name := "delete node " + n.Name
-	return step.When(name, name, func(ctx context.Context) (bool, error) {
+	return step.When(step.IDOf("delete-node", n.Name), name, name, func(ctx context.Context) (bool, error) {
 		_, err := n.get(ctx)
 		return err == nil, kube.IgnoreNotFound(err)
 	}, n.Remove)

@@ -76,12 +76,12 @@ func (o Options) plan(ctx context.Context, configure func(*bundle.Builder) error
 		}
 		all = append(all, pending...)
 	}
-	b.Plan = step.Plan{{builder.Release(all)}}.Compact()
+	b.Plan = step.Plan{{builder.Release(all)}}
 	for _, p := range all {
 		b.Plan = append(b.Plan, []step.Step{builder.Step(p)})
 	}
 	b.Effort = builder.Effort(all, runtime.NumCPU())
-	b.Plan = append(b.Plan, []step.Step{step.Always("build the images of Kubernetes "+o.Versions.Kubernetes, func(ctx context.Context) error {
+	b.Plan = append(b.Plan, []step.Step{step.Always("build-images", "build the images of Kubernetes "+o.Versions.Kubernetes, func(ctx context.Context) error {
 		built, err := o.images(ctx, builder)
 		if err != nil {
 			return err

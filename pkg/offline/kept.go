@@ -56,7 +56,7 @@ func isPulled(path string) int {
 // the agent find it: their cache may be another one.
 func (s Source) Keep(path string) step.Step {
 	return step.Step{
-		Name: "keep the bundle on this host",
+		ID: "keep-bundle", Name: "keep the bundle on this host",
 		Check: func(context.Context) (step.Diff, error) {
 			if s.Fits(s.Files.Path(HostPath)) == nil {
 				return nil, nil

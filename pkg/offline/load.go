@@ -21,7 +21,7 @@ import (
 // Load returns the step that loads into a store the images that belong there.
 func (s Source) Load(into imagestore.Target) step.Step {
 	l := loading{s, into}
-	return step.Step{Name: "load " + cmp.Or(s.Part, "images") + " into " + place(into.Kind()), Check: l.check, Apply: l.apply, Undo: l.undo}
+	return step.Step{ID: step.IDOf("load", cmp.Or(s.Part, "images"), string(into.Kind())), Name: "load " + cmp.Or(s.Part, "images") + " into " + place(into.Kind()), Check: l.check, Apply: l.apply, Undo: l.undo}
 }
 
 func place(kind image.Store) string {

@@ -109,7 +109,7 @@ func (s Source) Has(ctx context.Context, from *bundle.Bundle, into imagestore.Ta
 func (s Source) Drop(into imagestore.Target) step.Step {
 	l := loading{s, into}
 	return step.Step{
-		Name: "remove replaced images from " + place(into.Kind()),
+		ID: step.IDOf("drop-images", string(into.Kind())), Name: "remove replaced images from " + place(into.Kind()),
 		Check: func(ctx context.Context) (step.Diff, error) {
 			_, replaced, err := l.replaced(ctx)
 			var diff step.Diff

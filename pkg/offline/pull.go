@@ -199,7 +199,7 @@ func (p *pulled) server() (string, error) {
 
 func (p *pulled) step() step.Step {
 	return step.Step{
-		Name: fmt.Sprintf("pull %s for %s", p.Name, p.Arch),
+		ID: step.IDOf("pull", p.Name, p.Arch), Name: fmt.Sprintf("pull %s for %s", p.Name, p.Arch),
 		Check: func(ctx context.Context) (step.Diff, error) {
 			if err := p.lookUp(ctx); err != nil {
 				return nil, err
@@ -239,7 +239,7 @@ func (p *pulled) lookUp(ctx context.Context) (err error) {
 // write returns the step that writes the bundle.
 func (p *Pull) write() step.Step {
 	return step.Step{
-		Name:  "put the bundle together",
+		ID: "write-bundle", Name: "put the bundle together",
 		Waits: true,
 		Check: func(context.Context) (step.Diff, error) { return step.Diff{"write " + p.Output}, nil },
 		Apply: func(ctx context.Context) error {

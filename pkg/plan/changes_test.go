@@ -31,7 +31,7 @@ func installedWith(t *testing.T, files host.Files, cfg config.Config) *local.Hos
 // error or nothing.
 func run(t *testing.T, h *local.Host, between error) error {
 	t.Helper()
-	some := step.Step{Name: "some step", Check: func(context.Context) (step.Diff, error) { return nil, between }}
+	some := step.Step{ID: "some-step", Name: "some step", Check: func(context.Context) (step.Diff, error) { return nil, between }}
 	return (&step.Runner{}).Do(t.Context(), step.Plan{{remember(h, local.Master)}, {some}, {accept(h, local.Master)}})
 }
 
@@ -79,10 +79,10 @@ func TestThePlansKeepTheSettingsOnceAllIsUpToDate(t *testing.T) {
 	for name, plan := range map[string]step.Plan{"master": Master(h), "worker": Worker(h), "load": Load(h)} {
 		kept := false
 		for _, s := range plan.Steps() {
-			if kept && !strings.HasPrefix(s.Name, "remove replaced images ") {
+			if kept && !strings.HasPrefix(string(s.ID), "drop-images-") {
 				t.Errorf("%s: %q comes after the settings are kept", name, s.Name)
 			}
-			kept = kept || s.Name == accept(h, local.Master).Name
+			kept = kept || s.ID == accept(h, local.Master).ID
 		}
 		if !kept {
 			t.Errorf("%s does not keep its settings", name)

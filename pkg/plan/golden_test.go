@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // TestStepsOfThePlans compares the stages of each plan with a file, so that a change
@@ -34,7 +36,10 @@ func TestStepsOfThePlans(t *testing.T) {
 		cfg.HostName, cfg.IPAddress, cfg.Addons = "one", "10.0.0.1", nil
 		c.set(&cfg)
 		h := installedWith(t, host.Files{Root: t.TempDir()}, cfg)
-		hosttest.Golden(t, name+".txt", []byte(stages(c.plan(h))))
+		p := c.plan(h)
+		_, err := step.NewGraph(p)
+		must.NoError(t, err)
+		hosttest.Golden(t, name+".txt", []byte(stages(p)))
 	}
 }
 
@@ -43,7 +48,7 @@ func TestMasterSaysThatHostsCanJoin(t *testing.T) {
 	cfg := config.Default()
 	cfg.HostName, cfg.IPAddress = "one", "10.0.0.1"
 	steps := Master(installedWith(t, host.Files{Root: t.TempDir()}, cfg)).Steps()
-	if !slices.ContainsFunc(steps, func(s step.Step) bool { return s.Name == localcluster.LetsJoin }) {
+	if !slices.ContainsFunc(steps, func(s step.Step) bool { return s.ID == localcluster.LetsJoin }) {
 		t.Errorf("the plan of a control plane has no step %q", localcluster.LetsJoin)
 	}
 }
@@ -51,10 +56,10 @@ func TestMasterSaysThatHostsCanJoin(t *testing.T) {
 // stages returns one line per stage.
 func stages(p step.Plan) string {
 	var text strings.Builder
-	for _, stage := range p {
+	for _, stage := range p.Wanted() {
 		var names []string
 		for _, s := range stage {
-			names = append(names, s.Name)
+			names = append(names, fmt.Sprintf("%s (%s)", s.Name, s.ID))
 		}
 		text.WriteString(strings.Join(names, ", ") + "\n")
 	}

@@ -4,7 +4,9 @@ import (
 	"context"
 	"slices"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/containerd"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/flannel"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kubelet"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
@@ -18,7 +20,7 @@ import (
 // a joining one: a second Docker for etcd and flanneld, the main Docker in
 // flannel's subnet, and a kubelet that runs the control plane as static pods.
 func Master(h *local.Host) step.Plan {
-	return undoOrder(h, local.Master, slices.Concat(
+	return slices.Concat(
 		masterEngines(h),
 		masterEtcd(h),
 		podNetwork(h, local.Master, earlyAPIServer(h)),
@@ -26,7 +28,7 @@ func Master(h *local.Host) step.Plan {
 		apiServer(h),
 		cluster(h),
 		end(h, local.Master),
-	)).Compact().Within(h.Timeout())
+	).Within(h.Timeout())
 }
 
 // masterEngines is the stage that loads images and starts the bootstrap Docker and,
@@ -46,11 +48,10 @@ func masterEngines(h *local.Host) step.Plan {
 		{parts.PKI(h).Certificates(), bootstrap.Containerd()},
 		// All loads together decompress the bundle once. The other control planes enable
 		// leader election while this host starts.
-		{
-			bootstrap.Start(), parts.LoadBootstrap(h, "etcd"), parts.LoadBootstrap(h, "flannel"),
-			main, pods, earlyKubelet(h, local.Master).After(main, pods), h.Source().InstallCNIPlugins(),
-			parts.EtcdMember(h).Announce().If(h.Config.Join).After(main, pods),
-		},
+		slices.Concat([]step.Step{
+			bootstrap.Start(), loadBootstrap(h, "etcd"), loadBootstrap(h, "flannel"), main, pods, cniPlugins(h),
+			parts.EtcdMember(h).Announce().Needing(main.ID, pods.ID).If(h.Config.Join),
+		}, earlyKubelet(h, local.Master, main.ID, pods.ID)),
 	})
 }
 
@@ -58,7 +59,7 @@ func masterEngines(h *local.Host) step.Plan {
 func masterEtcd(h *local.Host) step.Plan {
 	etcd := parts.Etcd(h)
 	return step.Plan{
-		{parts.StartEtcd(h), startAgent(h, local.Master)},
+		{parts.StartEtcd(h).UndoAfter(containerd.PodsID, flannel.StartID), startAgent(h, local.Master)},
 		{parts.EtcdServer(h).Room()},
 		{etcd.EnableAuth(), parts.OnDocker0(h, parts.Network(h).Publish(etcd)), parts.StaticPods(h).Early()},
 		{membership.Admitted(h)},
@@ -67,14 +68,13 @@ func masterEtcd(h *local.Host) step.Plan {
 
 // apiServer is the stage that starts the kubelet and waits for the API server.
 func apiServer(h *local.Host) step.Plan {
-	return step.Plan{
-		{
-			parts.StaticPod(h, "kube-controller-manager").Revive(), parts.StaticPod(h, "kube-scheduler").Revive(),
-			parts.Kubelet(h, local.Master).Start(), reviveAPIServer(h),
-		},
+	start := startKubelet(h, local.Master, controlplane.LateID, controlplane.LateInNewClusterID)
+	start[0] = append(start[0],
+		parts.StaticPod(h, "kube-controller-manager").Revive(), parts.StaticPod(h, "kube-scheduler").Revive(), reviveAPIServer(h))
+	return append(start, step.Plan{
 		{apiServerReady(h), parts.StaticPods(h).LateInNewCluster(parts.PKI(h)).If(!h.Config.Join)},
 		{controlplane.AwaitElection(h.Files).If(h.Config.Join), controlplane.GrantAdmin(parts.PKI(h))},
-	}
+	}...)
 }
 
 // cluster is the stage that applies the objects of the cluster.

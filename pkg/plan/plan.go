@@ -1,5 +1,5 @@
 // Package plan contains the plans of a control plane and a worker: all steps
-// in their order. turndown undoes them in reverse, see undoOrder, and status only
+// in their order. turndown undoes them in reverse, see podNetwork, and status only
 // checks them. Its packages know the domain packages, and pass results of one, such as
 // the lease, to others. See docs/architecture.md.
 package plan
@@ -46,7 +46,7 @@ func Load(h *local.Host) step.Plan {
 		{parts.MainDocker(h).Resume(), parts.RegistryFiles(h), parts.CRI(h).Enable()},
 		{bootstrap.Containerd()},
 		{
-			bootstrap.Start(), parts.LoadBootstrap(h, "etcd"), parts.LoadBootstrap(h, "flannel"),
+			bootstrap.Start(), loadBootstrap(h, "etcd"), loadBootstrap(h, "flannel"),
 			main, pods, h.Source().InstallCNIPlugins(),
 		},
 		{madeDirs(h)},

@@ -25,9 +25,9 @@ import (
 // accept, so that a failed run does not change them. Turndown does not depend
 // on settings that can change.
 func remember(h *local.Host, role string) step.Step {
-	files := h.Files.Step("remember the settings", func() ([]host.File, error) { return firstFiles(h, role) })
+	files := h.Files.Step("remember-settings", "remember the settings", func() ([]host.File, error) { return firstFiles(h, role) })
 	return step.Step{
-		Name: files.Name,
+		ID: files.ID, Name: files.Name,
 		Check: func(ctx context.Context) (step.Diff, error) {
 			diff, err := files.Check(ctx)
 			if !process.SelfInstalled(h.Files, local.Binary) {
@@ -54,7 +54,7 @@ func remember(h *local.Host, role string) step.Step {
 // accept saves the settings of a run after all other steps have succeeded,
 // and allows the agent to repair the host.
 func accept(h *local.Host, role string) step.Step {
-	return h.Files.Step("keep the settings", func() ([]host.File, error) {
+	return h.Files.Step("keep-settings", "keep the settings", func() ([]host.File, error) {
 		files, err := settingsFiles(h, role)
 		return append(files, local.CompleteMark), err
 	})

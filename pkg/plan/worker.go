@@ -3,9 +3,9 @@ package plan
 import (
 	"slices"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/agent"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kubelet"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/membership"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/preflight"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -16,21 +16,20 @@ import (
 // that gets its certificate by the token.
 func Worker(h *local.Host) step.Plan {
 	h = h.WithImages(h.ImagesOf(local.Worker))
-	// The agent is in the stage of the bootstrap Docker, which therefore would not wait for
-	// the Undo of the agent, and of all that ends before it.
-	return undoOrder(h, local.Worker, slices.Concat(
+	return slices.Concat(
 		workerEngines(h),
-		podNetwork(h, local.Worker, earlyKubelet(h, local.Worker)),
+		podNetwork(h, local.Worker, earlyKubelet(h, local.Worker)...),
 		beforeKubelet(h, local.Worker),
 		joinCluster(h),
 		end(h, local.Worker),
-	)).UndoneAfter(parts.Bootstrap(h).Start(), startAgent(h, local.Worker)).Compact().Within(h.Timeout())
+	).Within(h.Timeout())
 }
 
 // workerEngines is the stage that starts the bootstrap Docker and the agent, both of
 // which flanneld needs, and loads images.
 func workerEngines(h *local.Host) step.Plan {
 	bootstrap := parts.Bootstrap(h)
+	flannel := loadBootstrap(h, "flannel")
 	main, pods := parts.Load(h)
 	return slices.Concat(step.Plan{{remember(h, local.Worker), preflight.Room(h)}}, h.Supply.Plan, step.Plan{
 		{parts.FetchBundle(h, local.Worker)},
@@ -43,19 +42,21 @@ func workerEngines(h *local.Host) step.Plan {
 		},
 		{bootstrap.Containerd()},
 		{
-			bootstrap.Start(), parts.LoadBootstrap(h, "flannel"),
-			main, pods, h.Source().InstallCNIPlugins(), startAgent(h, local.Worker),
+			// The agent is in the stage of the bootstrap Docker, which therefore would not wait for
+			// the Undo of the agent, and of all that ends before it.
+			bootstrap.Start().UndoAfter(flannel.ID, agent.StartID), flannel,
+			main, pods, cniPlugins(h), startAgent(h, local.Worker),
 		},
 	})
 }
 
 // joinCluster is the stage in which the kubelet joins and its node becomes Ready.
 func joinCluster(h *local.Host) step.Plan {
-	agent, node := parts.Kubelet(h, local.Worker), parts.Node(h, kubelet.Kubeconfig)
-	return step.Plan{
-		{agent.Start()},
-		{membership.Joined(h)},
+	node := parts.Node(h, kubelet.Kubeconfig)
+	return append(startKubelet(h, local.Worker),
 		keepNetwork(h),
-		{madeDirs(h), h.Join.Forget(), parts.Watched(node.Mark(marks(h, local.Worker))), parts.Watched(node.WaitReady().If(networkInstalled(h)))},
-	}
+		[]step.Step{
+			madeDirs(h), h.Join.Forget(), parts.Watched(node.Mark(marks(h, local.Worker))),
+			parts.Watched(node.WaitReady().If(networkInstalled(h))),
+		})
 }

@@ -50,7 +50,7 @@ var writtenRecord = host.Record[[]string]{Path: writtenPath, Valid: func(paths [
 // the original of a file that is no longer wanted. Undo restores all originals.
 func ConfigureHost(files host.Files, wanted func() ([]host.File, error)) step.Step {
 	h := hostFiles{files, wanted}
-	return step.Step{Name: "configure Docker and containerd for the registry", Check: h.check, Apply: h.apply, Undo: h.undo}
+	return step.Step{ID: "registry-files", Name: "configure Docker and containerd for the registry", Check: h.check, Apply: h.apply, Undo: h.undo}
 }
 
 type hostFiles struct {

@@ -24,7 +24,7 @@ func slow(late time.Duration) (s Step, applied *bool) {
 		}
 	}
 	return Step{
-		Name: "add users",
+		ID: "add-users", Name: "add users",
 		Check: func(ctx context.Context) (Diff, error) {
 			if answer(ctx) != nil || !*applied {
 				return Diff{"add user root"}, nil
@@ -98,7 +98,7 @@ func TestAWaitTriesAgainWithMoreTime(t *testing.T) {
 func TestAnInterruptedCheckFindsNothing(t *testing.T) {
 	for name, apply := range map[string]func(context.Context) error{"only looks": nil, "applies": func(context.Context) error { return nil }} {
 		ctx, interrupt := context.WithCancel(t.Context())
-		s := Step{Name: "check Docker", Apply: apply, Check: func(ctx context.Context) (Diff, error) {
+		s := Step{ID: "check-docker", Name: "check Docker", Apply: apply, Check: func(ctx context.Context) (Diff, error) {
 			interrupt()
 			<-ctx.Done()
 			return Diff{"start Docker"}, &Problem{Name: "docker-stopped", Text: "Docker does not answer"}
@@ -168,7 +168,7 @@ func TestAFinalErrorEndsAWait(t *testing.T) {
 func TestWatchingEndsWhatWaitsInVain(t *testing.T) {
 	never := func(context.Context) error { return errors.New("connection refused") }
 	ended := errors.New("kubelet ended: unknown flag")
-	s := Wait("wait for the API server", never, nil).Watched(func(context.Context) error { return ended })
+	s := Wait("wait-for-apiserver", "wait for the API server", never, nil).Watched(func(context.Context) error { return ended })
 	if err := (&Runner{}).Do(t.Context(), Plan{{s}}); !errors.Is(err, ended) {
 		t.Errorf("got %v", err)
 	}

@@ -32,7 +32,8 @@ type Event struct {
 	At      time.Time `json:"at"`
 	Stage   int       `json:"stage"`            // from 0; negative before the first stage
 	Stages  int       `json:"stages,omitempty"` // number of stages of the plan
-	Step    string    `json:"step"`
+	Step    string    `json:"step"`             // the name of the step, for people
+	ID      ID        `json:"id,omitempty"`     // of the step, for programs
 	Kind    Kind      `json:"kind"`
 	Message string    `json:"message,omitempty"` // Progress: the current action or wait. Left: what differs from before, and why
 	Bytes   int64     `json:"bytes,omitempty"`   // Progress: done so far, in bytes; 0 if not counted

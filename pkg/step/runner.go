@@ -30,6 +30,7 @@ func (r *Runner) Left() []string {
 // Finding is the result of the Check of one step.
 type Finding struct {
 	Stage int
+	ID    ID
 	Step  string
 	Diff  Diff  // empty: nothing to do
 	Err   error // the Check failed or got no answer
@@ -39,23 +40,23 @@ type Finding struct {
 // changes nothing. If a server does not answer, all Checks that need it time
 // out together instead of one after another.
 func (r *Runner) Look(ctx context.Context, plan Plan) []Finding {
-	r.begins(plan)
-	var stages []int
-	for i, stage := range plan {
-		stages = append(stages, slices.Repeat([]int{i}, len(stage))...)
+	g, err := r.begin(plan)
+	if err != nil {
+		return []Finding{{Step: "the plan", Err: err}}
 	}
-	found := make([]Finding, len(stages))
-	each(plan.Steps(), func(j int, s Step) { found[j] = r.look(ctx, stages[j], s) })
+	nodes := g.wantedNodes()
+	found := make([]Finding, len(nodes))
+	each(nodes, func(i int, n *node) error { found[i] = r.look(ctx, n); return nil })
 	return found
 }
 
-func (r *Runner) look(ctx context.Context, stage int, s Step) Finding {
-	f := Finding{Stage: stage, Step: s.Name}
-	if s.Check == nil {
+func (r *Runner) look(ctx context.Context, n *node) Finding {
+	f := Finding{Stage: n.stage, ID: n.ID, Step: n.Name}
+	if n.Check == nil {
 		return f
 	}
-	f.Diff, f.Err = check(s.within(ctx), s)
-	e := Event{Stage: stage, Step: s.Name, Kind: UpToDate}
+	f.Diff, f.Err = check(n.within(ctx), n.Step)
+	e := n.event(UpToDate)
 	switch {
 	case f.Err != nil:
 		e.Kind, e.Err = Failed, f.Err
@@ -70,47 +71,61 @@ func (r *Runner) look(ctx context.Context, stage int, s Step) Finding {
 // at the same time, and cancels them as soon as a Check returns a Diff or an
 // error. It emits events only if it returns true.
 func (r *Runner) UpToDate(ctx context.Context, plan Plan) bool {
-	r.begins(plan)
+	g, err := r.begin(plan)
+	if err != nil {
+		return false // Do returns the error
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	each(plan.Steps(), func(_ int, s Step) {
-		if diff, err := check(s.within(ctx), s); err != nil || len(diff) > 0 {
+	each(g.wantedNodes(), func(_ int, n *node) error {
+		diff, err := check(n.within(ctx), n.Step)
+		if err != nil || len(diff) > 0 {
 			cancel()
 		}
+		return err
 	})
 	if ctx.Err() != nil {
 		return false
 	}
-	for i, stage := range plan {
-		each(stage, func(_ int, s Step) { r.emit(Event{Stage: i, Step: s.Name, Kind: UpToDate}) })
+	for _, n := range g.wantedNodes() {
+		r.emit(n.event(UpToDate))
 	}
 	return true
 }
 
-// Do applies every step that has a Diff, stage by stage. All Checks of a stage run
+// Do applies every step that has a Diff, in the order of the Graph. All Checks of a stage run
 // before its first Apply, so that it reports all problems at once. The first
 // Apply that fails cancels the other steps of its stage.
 func (r *Runner) Do(ctx context.Context, plan Plan) error {
-	r.begins(plan)
-	for i, stage := range plan {
-		diffs, err := r.checkStage(ctx, i, stage)
+	g, err := r.begin(plan)
+	if err != nil {
+		return err
+	}
+	for _, stage := range g.stages {
+		diffs, err := r.checkStage(ctx, stage)
 		if err != nil {
 			return err
 		}
-		if err := r.applyStage(ctx, i, stage, diffs); err != nil {
+		if err := r.applyStage(ctx, stage, diffs); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *Runner) checkStage(ctx context.Context, stage int, steps []Step) ([]Diff, error) {
-	diffs, errs := make([]Diff, len(steps)), make([]error, len(steps))
-	each(steps, func(j int, s Step) {
-		if diffs[j], errs[j] = toApply(s.within(ctx), s); errs[j] != nil && ctx.Err() == nil {
-			errs[j] = fmt.Errorf("%s: %w", s.Name, errs[j])
-			r.emit(Event{Stage: stage, Step: s.Name, Kind: Failed, Err: errs[j]})
+func (r *Runner) checkStage(ctx context.Context, stage []*node) ([]Diff, error) {
+	diffs := make([]Diff, len(stage))
+	errs := each(stage, func(i int, n *node) (err error) {
+		if n.excluded {
+			return nil
 		}
+		if diffs[i], err = toApply(n.within(ctx), n.Step); err != nil && ctx.Err() == nil {
+			err = fmt.Errorf("%s: %w", n.Name, err)
+			failed := n.event(Failed)
+			failed.Err = err
+			r.emit(failed)
+		}
+		return err
 	})
 	return diffs, errors.Join(errs...)
 }
@@ -127,40 +142,23 @@ func toApply(ctx context.Context, s Step) (Diff, error) {
 	return diff, err
 }
 
-func (r *Runner) applyStage(ctx context.Context, stage int, steps []Step, diffs []Diff) error {
+func (r *Runner) applyStage(ctx context.Context, stage []*node, diffs []Diff) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	errs, ended := make([]error, len(steps)), make([]chan struct{}, len(steps))
-	for j := range ended {
-		ended[j] = make(chan struct{})
-	}
-	each(steps, func(j int, s Step) {
-		defer close(ended[j])
-		if errs[j] = await(ctx, s, steps, ended); errs[j] == nil {
-			errs[j] = r.apply(ctx, stage, s, diffs[j])
+	errs := walk(stage, needed, func(i int, n *node) error {
+		err := context.Cause(ctx) // of a step that n needs, or of another one that has failed meanwhile
+		if err == nil && !n.excluded {
+			err = r.apply(ctx, n, diffs[i])
 		}
-		if errs[j] != nil {
-			cancel(stopped{errs[j]})
+		if err != nil {
+			cancel(stopped{err})
 		}
+		return err
 	})
 	if first, ok := errors.AsType[stopped](context.Cause(ctx)); ok {
 		return first.because // rather than what it made of the other steps
 	}
 	return cmp.Or(errs...)
-}
-
-// await waits until the steps of After have ended. It returns the cause if one of them, or
-// another step of the stage, has failed.
-func await(ctx context.Context, s Step, stage []Step, ended []chan struct{}) error {
-	if len(s.after) == 0 {
-		return nil
-	}
-	for j, other := range stage {
-		if slices.Contains(s.after, other.Name) {
-			<-ended[j]
-		}
-	}
-	return context.Cause(ctx)
 }
 
 // stopped is the cause of the end of the other steps of a stage after a failure.
@@ -169,18 +167,20 @@ type stopped struct{ because error }
 func (s stopped) Error() string   { return "stopped because " + s.because.Error() }
 func (stopped) Is(err error) bool { return err == context.Canceled }
 
-func (r *Runner) apply(ctx context.Context, stage int, s Step, diff Diff) error {
+func (r *Runner) apply(ctx context.Context, n *node, diff Diff) error {
 	if len(diff) == 0 {
-		r.emit(Event{Stage: stage, Step: s.Name, Kind: UpToDate})
+		r.emit(n.event(UpToDate))
 		return nil
 	}
-	r.emit(Event{Stage: stage, Step: s.Name, Kind: Started, Diff: diff})
-	ctx = s.within(r.leaving(ctx, stage, s.Name))
-	err := s.Apply(ctx)
-	if err == nil && !s.Waits {
-		err = converged(ctx, s)
+	started := n.event(Started)
+	started.Diff = diff
+	r.emit(started)
+	ctx = n.within(r.leaving(ctx, n))
+	err := n.Apply(ctx)
+	if err == nil && !n.Waits {
+		err = converged(ctx, n.Step)
 	}
-	return r.ended(Event{Stage: stage, Step: s.Name, Kind: Done}, s.Name, err)
+	return r.ended(n.event(Done), n.Name, err)
 }
 
 // ended reports the success, or the failure of what.
@@ -217,25 +217,39 @@ func (s Step) within(ctx context.Context) context.Context {
 	return WithLimit(ctx, s.Limit)
 }
 
-// Reporting returns a context in which Report emits the progress of that step of a stage.
-func (r *Runner) Reporting(ctx context.Context, stage int, name string) context.Context {
+// Reporting returns a context in which Report emits the progress of the step that an event is about.
+func (r *Runner) Reporting(ctx context.Context, of Event) context.Context {
 	return WithReporter(ctx, func(message string, bytes, total int64) {
-		r.emit(Event{Stage: stage, Step: name, Kind: Progress, Message: message, Bytes: bytes, Total: total})
+		r.emit(Event{
+			Stage: of.Stage, ID: of.ID, Step: of.Step, Kind: Progress, Message: message, Bytes: bytes, Total: total,
+		})
 	})
 }
 
 // leaving is Reporting in which Leave emits what the step leaves.
-func (r *Runner) leaving(ctx context.Context, stage int, name string) context.Context {
-	return WithLeft(r.Reporting(ctx, stage, name), func(what string) {
-		r.emit(Event{Stage: stage, Step: name, Kind: Left, Message: what})
+func (r *Runner) leaving(ctx context.Context, n *node) context.Context {
+	return WithLeft(r.Reporting(ctx, n.event(Progress)), func(what string) {
+		left := n.event(Left)
+		left.Message = what
+		r.emit(left)
 	})
 }
 
-// begins notes the number of stages of the plan that runs, which each event states.
-func (r *Runner) begins(plan Plan) {
+// begin returns the graph of the plan that runs, and notes its number of stages, which each event
+// states.
+func (r *Runner) begin(plan Plan) (*Graph, error) {
+	g, err := NewGraph(plan)
+	if err != nil {
+		return nil, err
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.stages = len(plan)
+	r.stages = g.shown
+	return g, nil
+}
+
+func (n *node) event(kind Kind) Event {
+	return Event{Stage: n.stage, ID: n.ID, Step: n.Name, Kind: kind}
 }
 
 func (r *Runner) emit(e Event) {
@@ -248,12 +262,4 @@ func (r *Runner) emit(e Event) {
 		e.At, e.Stages = time.Now(), r.stages
 		r.Emit(e)
 	}
-}
-
-func each(steps []Step, do func(int, Step)) {
-	var wg sync.WaitGroup
-	for j, s := range steps {
-		wg.Go(func() { do(j, s) })
-	}
-	wg.Wait()
 }

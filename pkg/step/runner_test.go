@@ -16,7 +16,7 @@ import (
 // cell is a step over one bool: the smallest world there is.
 func cell(name string, value *atomic.Bool) Step {
 	return Step{
-		Name: name,
+		ID: ID(name), Name: name,
 		Check: func(context.Context) (Diff, error) {
 			if value.Load() {
 				return nil, nil
@@ -46,7 +46,7 @@ func TestDoThenLookThenUndo(t *testing.T) {
 // TestUpToDate expects that a Check with a Diff cancels a slow Check.
 func TestUpToDate(t *testing.T) {
 	var a, b atomic.Bool
-	slow := Step{Name: "slow", Check: func(ctx context.Context) (Diff, error) {
+	slow := Step{ID: "slow", Name: "slow", Check: func(ctx context.Context) (Diff, error) {
 		if !a.Load() {
 			<-ctx.Done()
 		}
@@ -75,7 +75,7 @@ func TestLookChangesNothing(t *testing.T) {
 
 func TestAllProblemsOfARowAreTold(t *testing.T) {
 	problem := func(name string) Step {
-		return Step{Name: name, Check: func(context.Context) (Diff, error) {
+		return Step{ID: ID(name), Name: name, Check: func(context.Context) (Diff, error) {
 			return nil, &Problem{Name: name, Text: name + " is bad"}
 		}}
 	}
@@ -89,7 +89,7 @@ func TestAllProblemsOfARowAreTold(t *testing.T) {
 
 func TestAStepThatDoesNotConvergeFails(t *testing.T) {
 	s := Step{
-		Name:  "stubborn",
+		ID: "stubborn", Name: "stubborn",
 		Check: func(context.Context) (Diff, error) { return Diff{"still"}, nil },
 		Apply: func(context.Context) error { return nil },
 	}
@@ -102,9 +102,9 @@ func TestAStepThatDoesNotConvergeFails(t *testing.T) {
 
 func TestAFailureStopsItsNeighbours(t *testing.T) {
 	boom := errors.New("boom")
-	fails := Step{Name: "fails", Check: func(context.Context) (Diff, error) { return Diff{"x"}, nil },
+	fails := Step{ID: "fails", Name: "fails", Check: func(context.Context) (Diff, error) { return Diff{"x"}, nil },
 		Apply: func(context.Context) error { return boom }}
-	waits := Wait("waits", func(context.Context) error { return errors.New("never") }, nil)
+	waits := Wait("waits", "waits", func(context.Context) error { return errors.New("never") }, nil)
 	var r Runner
 	if err := r.Do(t.Context(), Plan{{waits, fails}}); !errors.Is(err, boom) {
 		t.Errorf("got %v", err)
@@ -124,8 +124,8 @@ func TestWaitTellsTheLastAnswer(t *testing.T) {
 func TestTheFirstFailureIsTold(t *testing.T) {
 	always := func(context.Context) (Diff, error) { return Diff{"todo"}, nil }
 	plan := Plan{{
-		{Name: "stopped", Check: always, Apply: func(ctx context.Context) error { <-ctx.Done(); return errors.New("closed connection") }},
-		{Name: "fails", Check: always, Apply: func(context.Context) error { return errors.New("no disk") }},
+		{ID: "stopped", Name: "stopped", Check: always, Apply: func(ctx context.Context) error { <-ctx.Done(); return errors.New("closed connection") }},
+		{ID: "fails", Name: "fails", Check: always, Apply: func(context.Context) error { return errors.New("no disk") }},
 	}}
 	if err := (&Runner{}).Do(t.Context(), plan); err == nil || err.Error() != "fails: no disk" {
 		t.Errorf("got %v", err)
@@ -135,7 +135,7 @@ func TestTheFirstFailureIsTold(t *testing.T) {
 func TestUndoGoesOnAfterAFailure(t *testing.T) {
 	var a atomic.Bool
 	a.Store(true)
-	fails := Step{Name: "fails", Undo: func(context.Context) error { return errors.New("stuck") }}
+	fails := Step{ID: "fails", Name: "fails", Undo: func(context.Context) error { return errors.New("stuck") }}
 	var r Runner
 	var memory atomic.Bool
 	memory.Store(true)
@@ -150,7 +150,7 @@ func TestUndoneAfterWaitsForTheNamedStepsOnly(t *testing.T) {
 	var order []string
 	began := make(chan struct{})
 	noted := func(name string, waits <-chan struct{}) Step {
-		return Step{Name: name, Undo: func(context.Context) error {
+		return Step{ID: ID(name), Name: name, Undo: func(context.Context) error {
 			if waits != nil {
 				<-waits
 			}
@@ -164,7 +164,8 @@ func TestUndoneAfterWaitsForTheNamedStepsOnly(t *testing.T) {
 	undo := early.Undo
 	early.Undo = func(ctx context.Context) error { defer close(began); return undo(ctx) }
 	// slow ends only after early, which is in an earlier stage.
-	plan := Plan{{noted("memory", nil)}, {early}, {noted("usual", nil)}, {noted("slow", began)}, {last}}.UndoneAfter(early, last, Step{Name: "absent"})
+	early = early.UndoAfter("last")
+	plan := Plan{{noted("memory", nil)}, {early}, {noted("usual", nil)}, {noted("slow", began)}, {last}}
 	must.NoError(t, (&Runner{}).Undo(t.Context(), plan))
 	if want := []string{"last", "early", "slow", "usual", "memory"}; !slices.Equal(order, want) {
 		t.Errorf("undone in the order %q, want %q", order, want)
@@ -175,7 +176,7 @@ func TestUndoneAfterWaitsForTheNamedStepsOnly(t *testing.T) {
 func TestUndoneAfterEachOther(t *testing.T) {
 	var early, late, memory atomic.Bool
 	late.Store(true)
-	plan := Plan{{cell("memory", &memory)}, {cell("early", &early)}, {cell("late", &late)}}.UndoneAfter(Step{Name: "late"}, Step{Name: "early"})
+	plan := Plan{{cell("memory", &memory)}, {cell("early", &early)}, {cell("late", &late).UndoAfter("early")}}
 	ended := make(chan error, 1)
 	go func() { ended <- (&Runner{}).Undo(t.Context(), plan) }()
 	select {
@@ -188,29 +189,10 @@ func TestUndoneAfterEachOther(t *testing.T) {
 	}
 }
 
-// TestUndoOfStepsOfOneName: a step does not wait for itself.
-func TestUndoOfStepsOfOneName(t *testing.T) {
-	undone := make(chan int, 3)
-	noted := func(i int) Step {
-		return Step{Name: "same", Undo: func(context.Context) error { undone <- i; return nil }}
-	}
-	other := Step{Name: "other", Undo: func(context.Context) error { undone <- 3; return nil }}
-	ended := make(chan error, 1)
-	go func() { ended <- (&Runner{}).Undo(t.Context(), Plan{{}, {noted(1)}, {noted(2)}, {other}}) }()
-	select {
-	case err := <-ended:
-		if first, second, third := <-undone, <-undone, <-undone; err != nil || first != 3 || second != 2 || third != 1 {
-			t.Errorf("undone in the order %d, %d, %d; %v", first, second, third, err)
-		}
-	case <-time.After(5 * time.Second):
-		t.Fatal("Undo does not end")
-	}
-}
-
 func TestUndoTellsWhatItLeaves(t *testing.T) {
 	var events []Event
 	r := Runner{Emit: func(e Event) { events = append(events, e) }}
-	leaves := Step{Name: "load", Undo: func(ctx context.Context) error { Leave(ctx, "image x: container y uses it"); return nil }}
+	leaves := Step{ID: "load", Name: "load", Undo: func(ctx context.Context) error { Leave(ctx, "image x: container y uses it"); return nil }}
 	must.NoError(t, r.Undo(t.Context(), Plan{{leaves}}))
 	if left := r.Left(); len(left) != 1 || left[0] != "image x: container y uses it" || len(events) != 3 || events[1].Kind != Left {
 		t.Errorf("left %q, events %v", left, events)
@@ -231,9 +213,9 @@ func TestWaitTellsTheLastAnswerNotTheEndOfTime(t *testing.T) {
 	}
 }
 
-// TestAfter: within a stage, a step begins after the steps that it names, and is undone
+// TestNeeds: within a stage, a step begins after the steps that it names, and is undone
 // before them. It does not begin if one of them fails.
-func TestAfter(t *testing.T) {
+func TestNeeds(t *testing.T) {
 	var mu sync.Mutex
 	var order []string
 	note := func(what string) error {
@@ -244,14 +226,14 @@ func TestAfter(t *testing.T) {
 	}
 	noted := func(name string) Step {
 		return Step{
-			Name: name, Waits: true,
+			ID: ID(name), Name: name, Waits: true,
 			Check: func(context.Context) (Diff, error) { return Diff{name}, nil },
 			Apply: func(context.Context) error { return note(name) },
 			Undo:  func(context.Context) error { return note("undo " + name) },
 		}
 	}
 	start, load := noted("start"), noted("load")
-	plan := Plan{{noted("memory")}, {noted("use").After(load, Step{Name: "absent"}), load.After(start), start}}
+	plan := Plan{{noted("memory")}, {noted("use").Needing("load"), load.Needing("start"), start}}
 	must.NoError(t, (&Runner{}).Do(t.Context(), plan))
 	must.NoError(t, (&Runner{}).Undo(t.Context(), plan))
 	if want := []string{"memory", "start", "load", "use", "undo use", "undo load", "undo start", "undo memory"}; !slices.Equal(order, want) {
@@ -260,7 +242,7 @@ func TestAfter(t *testing.T) {
 	order = nil
 	broken := errors.New("broken")
 	start.Apply = func(context.Context) error { return broken }
-	if err := (&Runner{}).Do(t.Context(), Plan{{load.After(start), start}}); !errors.Is(err, broken) || len(order) > 0 {
+	if err := (&Runner{}).Do(t.Context(), Plan{{load.Needing("start"), start}}); !errors.Is(err, broken) || len(order) > 0 {
 		t.Errorf("got %v after %q", err, order)
 	}
 }

@@ -36,6 +36,8 @@ func (d Diff) String() string {
 
 // Step is one property of a host, and how to check, apply and undo it.
 type Step struct {
+	// ID identifies the step in its plan. A package exports it as a constant if another one names it.
+	ID ID
 	// Name is the imperative that the user reads: "start etcd".
 	Name string
 	// Check compares host and goal and changes nothing. A Diff lists observed
@@ -52,24 +54,29 @@ type Step struct {
 	// host. It does nothing if Apply never ran. It is nil if Apply leaves
 	// nothing behind.
 	Undo func(context.Context) error
-	// after names the steps of After.
-	after []string
-	// undoneAfter names the steps of Plan.UndoneAfter; nil: all steps of later stages.
-	undoneAfter []string
+	// Needs names steps of the same stage whose Apply ends before that of this step begins. A step also
+	// needs all steps of the stage before.
+	Needs []ID
+	// UndoneAfter names the steps whose Undo ends before that of this step begins; nil: all steps that
+	// need it, directly or through others.
+	UndoneAfter []ID
 	// Limit is the limit of each wait and each request; 0 is DefaultLimit. See
 	// Plan.Within. The limit of a whole Check is CheckLimit.
 	Limit time.Duration
 	// Waits states that Apply returns only after it has observed the goal
 	// itself. The Runner then omits the second Check.
 	Waits bool
+
+	excluded bool // see If
 }
 
-// Plan is a list of stages, which are lists of steps. The steps of one stage run concurrently, except
-// after Step.After. A stage begins after all steps of the stage before have ended.
+// Plan is a list of stages, which are lists of steps: the form in which a Graph is written and
+// printed. The steps of one stage run concurrently, except where one needs another. A stage begins
+// after all steps of the stage before have ended.
 type Plan [][]Step
 
-// Steps returns the steps of all stages in order.
-func (p Plan) Steps() []Step { return slices.Concat(p...) }
+// Steps returns the steps of all stages in order, without the excluded ones.
+func (p Plan) Steps() []Step { return slices.Concat(p.Wanted()...) }
 
 // InOrder returns the plan whose stages have one step each.
 func InOrder(steps ...Step) Plan {
@@ -87,8 +94,10 @@ func (p Plan) Within(limit time.Duration) Plan {
 }
 
 // When returns a step whose Apply is do, and whose Diff is todo if needed returns true.
-func When(name, todo string, needed func(context.Context) (bool, error), do func(context.Context) error) Step {
-	return Step{Name: name, Apply: do, Check: func(ctx context.Context) (Diff, error) {
+func When(
+	id ID, name, todo string, needed func(context.Context) (bool, error), do func(context.Context) error,
+) Step {
+	return Step{ID: id, Name: name, Apply: do, Check: func(ctx context.Context) (Diff, error) {
 		if is, err := needed(ctx); err != nil || !is {
 			return nil, err
 		}
@@ -102,35 +111,38 @@ func (s Step) Waiting() Step {
 	return s
 }
 
-// After returns the step with an order within its stage: its Apply begins once the Apply of the
-// others has ended, and its Undo ends before theirs begins. Others that the stage does not
-// contain are ignored.
-func (s Step) After(others ...Step) Step {
-	for _, other := range others {
-		s.after = append(slices.Clip(s.after), other.Name)
-	}
+// Needing returns the step with further Needs.
+func (s Step) Needing(ids ...ID) Step {
+	s.Needs = append(slices.Clip(s.Needs), ids...)
 	return s
 }
 
-// If returns the step, or an empty step that Plan.Compact removes.
-func (s Step) If(wanted bool) Step {
-	if wanted {
-		return s
-	}
-	return Step{}
+// UndoAfter returns the step with these UndoneAfter.
+func (s Step) UndoAfter(ids ...ID) Step {
+	s.UndoneAfter = append([]ID{}, ids...)
+	return s
 }
 
-// Compact removes steps without a name, which take the place of steps that
-// the settings exclude, and then the empty stages.
-func (p Plan) Compact() Plan {
-	var compact Plan
+// If returns the step, which is excluded unless it is wanted. Other steps may name it nevertheless.
+func (s Step) If(wanted bool) Step {
+	s.excluded = s.excluded || !wanted
+	return s
+}
+
+// Excluded reports whether a plan omits the step: If has excluded it, or it is the zero Step.
+func (s Step) Excluded() bool { return s.excluded || s.ID == "" && s.Name == "" }
+
+// Wanted returns the plan as it is printed: without excluded steps and the stages that have no
+// others. Its steps may name steps that are excluded, so it cannot run.
+func (p Plan) Wanted() Plan {
+	var wanted Plan
 	for _, stage := range p {
-		stage = slices.DeleteFunc(stage, func(s Step) bool { return s.Name == "" })
+		stage = slices.DeleteFunc(slices.Clone(stage), Step.Excluded)
 		if len(stage) > 0 {
-			compact = append(compact, stage)
+			wanted = append(wanted, stage)
 		}
 	}
-	return compact
+	return wanted
 }
 
 // Problem is an error that a user must solve, or may ignore by its name,

@@ -24,9 +24,9 @@ const (
 // Wait returns a step that is done once probe returns nil. If its limit is
 // over, it fails with the last error of probe and the text of explain (the tail
 // of a log; may be nil). It has no Undo.
-func Wait(name string, probe func(context.Context) error, explain func() string) Step {
+func Wait(id ID, name string, probe func(context.Context) error, explain func() string) Step {
 	return Step{
-		Name:  name,
+		ID: id, Name: name,
 		Waits: true,
 		Check: func(ctx context.Context) (Diff, error) {
 			err := probe(ctx)
@@ -38,9 +38,9 @@ func Wait(name string, probe func(context.Context) error, explain func() string)
 
 // Always returns a step that does its work in every run, because nothing shows
 // whether it was done before.
-func Always(name string, do func(context.Context) error) Step {
+func Always(id ID, name string, do func(context.Context) error) Step {
 	return Step{
-		Name: name, Waits: true,
+		ID: id, Name: name, Waits: true,
 		Check: func(context.Context) (Diff, error) { return Diff{name}, nil },
 		Apply: do,
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/kubelet"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/preflight"
@@ -88,7 +89,7 @@ func TestEveryStepOfAMaster(t *testing.T) {
 		if kubeletRuns(t) {
 			look = func() string { return settled(t) }
 		}
-		if s.Name == "start etcd" {
+		if s.ID == "start-etcd" {
 			firstContainer(t, h)
 		}
 		t.Run(s.Name, func(t *testing.T) { walk(t, look, s) })
@@ -122,20 +123,23 @@ func walk(t *testing.T, look func() string, s step.Step) {
 // A kubelet starts pods, and with them changes what only the steps before it
 // take back: these are held against the contract as one.
 const (
-	sysctls = "remember kernel settings"
-	first   = "configure the kubelet"
-	last    = "start the kubelet"
-	early   = "before docker0 moves"
+	sysctls = step.ID("remember-sysctls")
+	first   = kubelet.ConfigureID
+	last    = kubelet.StartID
+	early   = "early-"
 )
 
 // inUnits returns the steps with those of the kubelet made one. It leaves out the
 // steps that start a part early: later steps do the same again and undo it.
 func inUnits(t *testing.T, steps []step.Step) []step.Step {
-	steps = slices.DeleteFunc(steps, func(s step.Step) bool { return strings.HasSuffix(s.Name, early) })
-	find := func(name string) int {
-		i := slices.IndexFunc(steps, func(s step.Step) bool { return s.Name == name })
+	steps = slices.DeleteFunc(steps, func(s step.Step) bool { return strings.HasPrefix(string(s.ID), early) })
+	for i := range steps { // each runs without those that it names
+		steps[i].Needs, steps[i].UndoneAfter = nil, nil
+	}
+	find := func(id step.ID) int {
+		i := slices.IndexFunc(steps, func(s step.Step) bool { return s.ID == id })
 		if i < 0 {
-			t.Fatalf("the plan has no step %q", name)
+			t.Fatalf("the plan has no step %s", id)
 		}
 		return i
 	}
@@ -153,7 +157,7 @@ func together(steps []step.Step, settings step.Step) step.Step {
 		stages = append(stages, []step.Step{s})
 	}
 	return step.Step{
-		Name: first + " to " + last,
+		ID: "kubelet", Name: fmt.Sprintf("%s to %s", first, last),
 		Check: func(ctx context.Context) (all step.Diff, err error) {
 			for _, f := range runner.Look(ctx, stages) {
 				all, err = append(all, f.Diff...), errors.Join(err, f.Err)

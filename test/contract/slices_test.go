@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/containerd"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan"
@@ -32,7 +33,7 @@ func TestSlicesOfPods(t *testing.T) {
 	h, err := local.Open(config.Default())
 	must.NoError(t, err)
 	all := plan.Master(h).Steps()
-	pods := all[slices.IndexFunc(all, func(s step.Step) bool { return s.Name == "run pods in containerd" })]
+	pods := all[slices.IndexFunc(all, func(s step.Step) bool { return s.ID == containerd.PodsID })]
 	must.NoError(t, pods.Apply(t.Context()))
 	if _, err := host.Run(t.Context(), "sh", "-c", podSlices); err != nil {
 		t.Fatal(err)

@@ -70,7 +70,7 @@ func (v *verifying) check() (err error) {
 
 func verify(ctx context.Context, con *console.Console, format output.Format, v verifying) error {
 	var report bundle.Report
-	err := con.Do(ctx, "verify "+v.path, func(ctx context.Context) error {
+	err := con.Do(ctx, "verify", "verify "+v.path, func(ctx context.Context) error {
 		b, err := bundle.Open(v.path, bundle.SignedBy(v.key), bundle.WithBase(v.base))
 		if err != nil {
 			return err
@@ -155,7 +155,7 @@ func push(ctx context.Context, con *console.Console, format output.Format, cfg c
 		path = offline.DefaultPath(v, runtime.GOARCH)
 	}
 	var pushed []artifact.Pushed
-	err = con.Do(ctx, "push to "+to.Address, func(ctx context.Context) (err error) {
+	err = con.Do(ctx, "push", "push to "+to.Address, func(ctx context.Context) (err error) {
 		pushed, err = offline.Push(ctx, path, to, bundle.SignedBy(cfg.VerifyKey), bundle.WithBase(cfg.BundleBase))
 		return err
 	})

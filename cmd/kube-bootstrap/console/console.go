@@ -192,8 +192,8 @@ func (con *Console) Done(since time.Time, text string) {
 }
 
 // Do shows work that changes no host as a step.
-func (con *Console) Do(ctx context.Context, name string, work func(context.Context) error) error {
-	return con.Run(ctx, step.Plan{{step.Always(name, work)}})
+func (con *Console) Do(ctx context.Context, id step.ID, name string, work func(context.Context) error) error {
+	return con.Run(ctx, step.Plan{{step.Always(id, name, work)}})
 }
 
 // Run shows a plan that changes no host.

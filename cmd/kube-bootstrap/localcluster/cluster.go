@@ -174,7 +174,7 @@ func onCluster(con *console.Console, what string, do func(context.Context, clust
 		if err := con.Confirm(c.Context(), *yes, func(ctx context.Context) ([]string, error) { return losses(ctx, *o) }); err != nil {
 			return err
 		}
-		return con.Do(c.Context(), what+" "+o.Name, func(ctx context.Context) error {
+		return con.Do(c.Context(), step.IDOf(what), what+" "+o.Name, func(ctx context.Context) error {
 			return exit.Firm(do(ctx, *o))
 		})
 	}

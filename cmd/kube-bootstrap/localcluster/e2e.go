@@ -128,7 +128,7 @@ func buildSuite(ctx context.Context, say func(string), runner *step.Runner, node
 		return err
 	}
 	return runner.Do(ctx, step.Plan{
-		{step.Always("build the tests of Kubernetes "+version, func(ctx context.Context) (err error) {
+		{step.Always("build-tests", "build the tests of Kubernetes "+version, func(ctx context.Context) (err error) {
 			if tests.Programs, err = e2e.Compile(ctx, builder, v, runtime.GOARCH); err != nil {
 				return err
 			}
@@ -139,7 +139,7 @@ func buildSuite(ctx context.Context, say func(string), runner *step.Runner, node
 			}
 			return err
 		})},
-		{step.Always(suiteImagesStep, func(ctx context.Context) error {
+		{step.Always("test-images", suiteImagesStep, func(ctx context.Context) error {
 			images, unbuilt, err := tests.Programs.Images(ctx, builder, v, tests.Tests, runtime.GOARCH)
 			tests.Images = images
 			for _, u := range unbuilt {

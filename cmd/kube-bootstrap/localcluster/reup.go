@@ -136,7 +136,7 @@ func buildPrograms(ctx context.Context, runner *step.Runner, o cluster.Options, 
 		return built, err
 	}
 	programs.Output = at.ComponentsPath()
-	err = runner.Do(ctx, step.Plan{{step.Always("build what changed in "+programs.K8sDir, func(ctx context.Context) error {
+	err = runner.Do(ctx, step.Plan{{step.Always("build-programs", "build what changed in "+programs.K8sDir, func(ctx context.Context) error {
 		v, err := offline.BuildPrograms(ctx, programs)
 		built = cluster.Components{Bundle: programs.Output, Versions: v.Programs}
 		return err

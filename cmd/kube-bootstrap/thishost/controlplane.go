@@ -70,7 +70,7 @@ func onControlPlane(ctx context.Context, con *console.Console, name string, work
 	if err != nil {
 		return err
 	}
-	return con.Do(ctx, name, func(ctx context.Context) error { return work(ctx, h) })
+	return con.Do(ctx, step.IDOf(name), name, func(ctx context.Context) error { return work(ctx, h) })
 }
 
 // adminClient speaks to the API server with the rights that only root has.

@@ -52,7 +52,7 @@ func dumpHost(ctx context.Context, con *console.Console, dir string) error {
 		con.Say("this host is no part of a cluster; its dump has only what any host has")
 	}
 	var failed []string
-	err = con.Do(ctx, "collect the logs and the state of this host", func(ctx context.Context) (err error) {
+	err = con.Do(ctx, "dump", "collect the logs and the state of this host", func(ctx context.Context) (err error) {
 		failed, err = dump.Collect(ctx, dump.Here(program), dir)
 		return err
 	})

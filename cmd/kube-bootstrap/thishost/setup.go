@@ -151,9 +151,9 @@ func lookFirst(c *cobra.Command, con *console.Console, h *local.Host, role strin
 	if err != nil {
 		return nil, nil, err
 	}
-	e := step.Event{At: time.Now(), Stage: -1, Step: "preflight", Kind: step.Started}
+	e := step.Event{At: time.Now(), Stage: -1, ID: "preflight", Step: "preflight", Kind: step.Started}
 	runner.Emit(e)
-	h = h.Resolve(runner.Reporting(c.Context(), e.Stage, e.Step), role)
+	h = h.Resolve(runner.Reporting(c.Context(), e), role)
 	e.Err = (&step.Runner{}).Do(c.Context(), preflight.Plan(h, role))
 	e.At, e.Kind = time.Now(), step.Done
 	if e.Err != nil {
@@ -162,7 +162,7 @@ func lookFirst(c *cobra.Command, con *console.Console, h *local.Host, role strin
 	runner.Emit(e)
 	for _, a := range h.Answers {
 		if a.Note != "" && e.Err == nil {
-			runner.Emit(step.Event{At: time.Now(), Stage: e.Stage, Step: e.Step, Kind: step.Note, Message: a.Note})
+			runner.Emit(step.Event{At: time.Now(), Stage: e.Stage, ID: e.ID, Step: e.Step, Kind: step.Note, Message: a.Note})
 		}
 	}
 	return runner, h, exit.OnlyProblems(e.Err)

@@ -33,7 +33,7 @@ func NewWaiter(s *session.Session) *Waiter { return &Waiter{session: s} }
 
 // Steps returns steps that wait for the DNS and for each of these nodes.
 func (w *Waiter) Steps(hosts []string) []step.Step {
-	all := []step.Step{step.Always("wait for the cluster's DNS", w.dns)}
+	all := []step.Step{step.Always("wait-for-dns", "wait for the cluster's DNS", w.dns)}
 	for _, name := range hosts {
 		all = append(all, w.Step(name))
 	}
@@ -42,7 +42,7 @@ func (w *Waiter) Steps(hosts []string) []step.Step {
 
 // Step returns the step that waits for a node.
 func (w *Waiter) Step(host string) step.Step {
-	return step.Always("wait for "+host+" to be Ready", func(ctx context.Context) error { return w.node(ctx, host) })
+	return step.Always(step.IDOf("wait-for-node", host), "wait for "+host+" to be Ready", func(ctx context.Context) error { return w.node(ctx, host) })
 }
 
 func (w *Waiter) connect(ctx context.Context) (kubernetes.Interface, error) {

@@ -23,17 +23,17 @@ type File struct {
 
 // PutBinary returns the step that copies kube-bootstrap to a node.
 func PutBinary(s *session.Session, node, binary string) step.Step {
-	return Put(s, "put kube-bootstrap on "+node, node, File{binary, BinaryPath, 0o755})
+	return Put(s, step.IDOf("put-program", node), "put kube-bootstrap on "+node, node, File{binary, BinaryPath, 0o755})
 }
 
 // Put returns the step that copies a file to a node, unless the node has the same content. Its
 // Check also works if the node does not exist, because a step of the same stage may create it.
-func Put(s *session.Session, name, node string, f File) step.Step {
+func Put(s *session.Session, id step.ID, name, node string, f File) step.Step {
 	differs := func(ctx context.Context) (bool, error) {
 		same, err := f.same(ctx, s.Node(node))
 		return !same, err
 	}
-	return step.When(name, "write "+node+":"+f.To, differs, func(ctx context.Context) error {
+	return step.When(id, name, "write "+node+":"+f.To, differs, func(ctx context.Context) error {
 		file, err := os.Open(f.From)
 		if err != nil {
 			return err

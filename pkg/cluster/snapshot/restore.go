@@ -87,19 +87,19 @@ func (r restoring) plan() step.Plan {
 		copies, hosts = append(copies, r.copyBack(m)), append(hosts, m.Name)
 	}
 	return append(step.Plan{
-		{step.Always("remove what a killed run left", func(ctx context.Context) error { return sweep(ctx, r.Session) })},
-		{step.Always("begin to restore snapshot "+name, r.begin)},
-		{step.Always("remove the hosts as they are", func(ctx context.Context) error { return RemoveHosts(ctx, r.Session) })},
+		{step.Always("remove-leftovers", "remove what a killed run left", func(ctx context.Context) error { return sweep(ctx, r.Session) })},
+		{step.Always("begin-restore", "begin to restore snapshot "+name, r.begin)},
+		{step.Always("remove-hosts", "remove the hosts as they are", func(ctx context.Context) error { return RemoveHosts(ctx, r.Session) })},
 		{
 			testhost.Network(r.Session, r.Subnet), r.Share(),
-			step.Always("remember the settings", func(ctx context.Context) error { return r.Session.WriteRecord(ctx, r.contents.Settings) }),
-			step.Always("inspect the host of the engine", func(ctx context.Context) (err error) {
+			step.Always("settings", "remember the settings", func(ctx context.Context) error { return r.Session.WriteRecord(ctx, r.contents.Settings) }),
+			step.Always("engine-host", "inspect the host of the engine", func(ctx context.Context) (err error) {
 				*r.Facts, err = r.Session.Cluster().EngineHost(ctx, rootOf(hosts[0], name))
 				return err
 			}),
 		},
 		copies,
-		{step.Always("end to restore snapshot "+name, func(ctx context.Context) error {
+		{step.Always("end-restore", "end to restore snapshot "+name, func(ctx context.Context) error {
 			return r.Session.Cluster().Forget(ctx, session.RestoringNote)
 		})},
 	}, r.StartPlan(hosts)...)
@@ -127,7 +127,7 @@ func (r restoring) copyBack(m docker.Machine) step.Step {
 	name := r.contents.Snapshot.Name
 	again := m
 	again.RootFS = rootOf(m.Name, name)
-	return step.Always("put back "+m.Name, func(ctx context.Context) error {
+	return step.Always(step.IDOf("restore", m.Name), "put back "+m.Name, func(ctx context.Context) error {
 		again.EngineHost = *r.Facts
 		cluster := r.Session.Cluster()
 		for _, volume := range testhost.OwnVolumes(again) {

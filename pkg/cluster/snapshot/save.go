@@ -122,9 +122,9 @@ func (s *saving) checkSpace(ctx context.Context) error {
 
 func (s *saving) plan() step.Plan {
 	return step.Plan{
-		{step.Always("remove what a killed run left", func(ctx context.Context) error { return sweep(ctx, s.session) })},
-		{step.Always(fmt.Sprintf("copy %d hosts as they stand, %d MB", len(s.hosts), s.bytes/1e6), s.copyHosts)},
-		{step.Always("keep snapshot "+s.name, s.writeNote)},
+		{step.Always("remove-leftovers", "remove what a killed run left", func(ctx context.Context) error { return sweep(ctx, s.session) })},
+		{step.Always("copy-hosts", fmt.Sprintf("copy %d hosts as they stand, %d MB", len(s.hosts), s.bytes/1e6), s.copyHosts)},
+		{step.Always("keep-snapshot", "keep snapshot "+s.name, s.writeNote)},
 	}
 }
 

@@ -30,8 +30,8 @@ const (
 // stages returns the steps that copy the programs to the control plane and the images to all nodes.
 func (s *run) stages() step.Plan {
 	stage := []step.Step{
-		s.put("put the tests on ", s.Programs.Test, "e2e.test"),
-		s.put("put ginkgo on ", s.Programs.Ginkgo, "ginkgo"),
+		s.put("put-tests", "put the tests on ", s.Programs.Test, "e2e.test"),
+		s.put("put-ginkgo", "put ginkgo on ", s.Programs.Ginkgo, "ginkgo"),
 	}
 	var mirrors []step.Step
 	for _, n := range s.nodes {
@@ -40,8 +40,8 @@ func (s *run) stages() step.Plan {
 	return step.Plan{stage, append(mirrors, s.digest())}
 }
 
-func (s *run) put(name, from, to string) step.Step {
-	return remote.Put(s.session, name+s.master.Name, s.master.Name, remote.File{From: from, To: suiteDir + "/" + to, Mode: 0o755})
+func (s *run) put(id step.ID, name, from, to string) step.Step {
+	return remote.Put(s.session, id, name+s.master.Name, s.master.Name, remote.File{From: from, To: suiteDir + "/" + to, Mode: 0o755})
 }
 
 func (s *run) load(name string) step.Step {
@@ -64,7 +64,7 @@ func (s *run) load(name string) step.Step {
 		return images, refs, nil
 	}
 	return step.Step{
-		Name: "load the images of the tests into " + name,
+		ID: step.IDOf("load-test-images", name), Name: "load the images of the tests into " + name,
 		Check: func(ctx context.Context) (step.Diff, error) {
 			_, refs, err := missing(ctx)
 			return refs, err
@@ -101,7 +101,7 @@ func imagesOn(ctx context.Context, node driver.Node) (map[string]v1.Hash, error)
 
 // digest returns the step that determines which manifests the control plane serves.
 func (s *run) digest() step.Step {
-	return step.Always("look up the images of the tests on "+s.master.Name, func(ctx context.Context) error {
+	return step.Always("look-up-test-images", "look up the images of the tests on "+s.master.Name, func(ctx context.Context) error {
 		has, err := imagesOn(ctx, s.onMaster())
 		s.digests = map[string]v1.Hash{}
 		for _, img := range s.Images {
@@ -122,7 +122,7 @@ mkdir -p "$dir" && cat >"$dir/hosts.toml"`
 // plane. The node already has them, but some tests require that they are pulled
 // again.
 func (s *run) mirrorFor(node string) step.Step {
-	return step.Always("let "+node+" pull the images of the tests from "+s.master.Name, func(ctx context.Context) error {
+	return step.Always(step.IDOf("pull-test-images", node), "let "+node+" pull the images of the tests from "+s.master.Name, func(ctx context.Context) error {
 		for _, registry := range registriesOf(s.Images) {
 			hosts := fmt.Sprintf("%s\nserver = \"https://%s\"\n[host.\"http://%s\"]\n  capabilities = [\"pull\", \"resolve\"]\n", mirrorMark, registry, s.mirror())
 			write := host.Command{Args: driver.Script(mirrorScript, registry), Stdin: strings.NewReader(hosts)}
@@ -163,13 +163,13 @@ const removeMirrorScript = `for f in /etc/containerd/certs.d/*/hosts.toml; do
 done`
 
 func (s *run) tidy(name string) step.Step {
-	return undo(name, s.onMaster(), leftScript, endScript, suiteContainer, apiserver.AdminKubeconfig)
+	return undo("tidy", name, s.onMaster(), leftScript, endScript, suiteContainer, apiserver.AdminKubeconfig)
 }
 
 // undo returns the step that runs the script remove with args on a node if left prints lines there.
-func undo(name string, node driver.Node, left, remove string, args ...string) step.Step {
+func undo(id step.ID, name string, node driver.Node, left, remove string, args ...string) step.Step {
 	return step.Step{
-		Name: name, Waits: true,
+		ID: id, Name: name, Waits: true,
 		Check: func(ctx context.Context) (step.Diff, error) {
 			out, err := node.Output(ctx, driver.Script(left)...)
 			return strings.FieldsFunc(out, func(r rune) bool { return r == '\n' }), err
@@ -186,8 +186,8 @@ func (s *run) leave(ctx context.Context) error {
 	for _, n := range s.nodes {
 		node := s.session.Node(n.Name)
 		stage = append(stage,
-			undo("let "+n.Name+" pull from where it did", node, mirrorsScript, removeMirrorScript),
-			undo("accept packets to unknown Services on "+n.Name, node, rejectedScript, acceptScript))
+			undo(step.IDOf("undo-mirror", n.Name), "let "+n.Name+" pull from where it did", node, mirrorsScript, removeMirrorScript),
+			undo(step.IDOf("accept-unknown-services", n.Name), "accept packets to unknown Services on "+n.Name, node, rejectedScript, acceptScript))
 	}
 	return s.session.Run(ctx, step.Plan{stage})
 }
@@ -215,7 +215,7 @@ const acceptScript = `iptables -w -S | sed -n '/--comment ` + rejectMark + ` /s/
 const rejectedScript = "iptables -w -S | grep -e '--comment " + rejectMark + " ' || true"
 
 func (s *run) reject(name string) step.Step {
-	return step.Always("reject packets to unknown Services on "+name, func(ctx context.Context) error {
+	return step.Always(step.IDOf("reject-unknown-services", name), "reject packets to unknown Services on "+name, func(ctx context.Context) error {
 		network, err := s.onMaster().Output(ctx, driver.Script(networkScript)...)
 		if err != nil {
 			return err

@@ -128,12 +128,12 @@ exec docker run --rm --name ` + suiteContainer + ` --network host -e HOME=/tmp -
 
 // tests returns the step that runs the tests. It succeeds even if tests fail.
 func (s *run) tests(result *Result) step.Step {
-	const name = "run the tests"
-	return step.Always(name, func(ctx context.Context) error {
+	const testsID, name = step.ID("run-tests"), "run the tests"
+	return step.Always(testsID, name, func(ctx context.Context) error {
 		progress := newProgress(len(s.Tests), time.Now, func(line string, running []string) {
-			s.session.Emit(session.Event{Event: step.Event{At: time.Now(), Step: name, Kind: step.Progress, Message: line, Doing: running}})
+			s.session.Emit(session.Event{Event: step.Event{At: time.Now(), ID: testsID, Step: name, Kind: step.Progress, Message: line, Doing: running}})
 		}, func(text string) {
-			s.session.Emit(session.Event{Event: step.Event{At: time.Now(), Step: name, Kind: step.Note, Message: text}})
+			s.session.Emit(session.Event{Event: step.Event{At: time.Now(), ID: testsID, Step: name, Kind: step.Note, Message: text}})
 		})
 		var last bytes.Buffer
 		err := s.onMaster().Exec(ctx, host.Command{Args: s.command(), Stdout: progress, Stderr: &last})

@@ -22,7 +22,7 @@ import (
 // ImageStep returns the step that imports a host image from the cache or from Debian's packages.
 func ImageStep(s *session.Session, name string) step.Step {
 	image := variants[name].reference(name)
-	return step.When("make host image "+name, "import image "+image, func(ctx context.Context) (bool, error) {
+	return step.When(step.IDOf("host-image", name), "make host image "+name, "import image "+image, func(ctx context.Context) (bool, error) {
 		has, err := s.Engine.Images().Has(ctx, image)
 		return !has, err
 	}, func(ctx context.Context) error { return makeImage(ctx, s, name, image) })

@@ -37,7 +37,7 @@ func (u Setup) RemoveRemains(missing []topology.Node) step.Step {
 		volumes = append(volumes, NewMachine(u.Session, u.Topology, n).config.Volumes[dataPath])
 	}
 	cluster := u.Session.Cluster()
-	return step.When("remove what a killed run left", "remove the volumes of missing hosts", func(ctx context.Context) (bool, error) {
+	return step.When("remove-leftovers", "remove what a killed run left", "remove the volumes of missing hosts", func(ctx context.Context) (bool, error) {
 		all, err := cluster.Volumes(ctx)
 		return slices.ContainsFunc(all, func(v docker.Volume) bool { return slices.Contains(volumes, v.Name) }), err
 	}, func(ctx context.Context) error {
@@ -57,7 +57,7 @@ func CopyDisk(ctx context.Context, s *session.Session, image, from string, to ..
 // CopyTo returns the step that copies the disk of this host to new hosts, and to a prepared disk
 // if there is room. The host is paused during the copy.
 func (m Machine) CopyTo(others []Machine, setup Setup) step.Step {
-	return step.Always("copy the disk of "+m.config.Name, func(ctx context.Context) error {
+	return step.Always(step.IDOf("copy-disk", m.config.Name), "copy the disk of "+m.config.Name, func(ctx context.Context) error {
 		targets, err := volumesOf(ctx, others)
 		if err != nil {
 			return err

@@ -30,7 +30,7 @@ func (u Setup) Front() step.Step {
 		return step.Step{}
 	}
 	f := front{u}
-	return runStep("lead to the control planes of "+u.Session.Name, u.Session, f.container, f.publish)
+	return runStep("front", "lead to the control planes of "+u.Session.Name, u.Session, f.container, f.publish)
 }
 
 // container describes the front. An existing front keeps its published ports,
@@ -106,10 +106,10 @@ func (f front) run(ctx context.Context, c docker.Container) error {
 }
 
 // runStep returns the step that runs a container of a programImage.
-func runStep(name string, s *session.Session, describe func(context.Context) (docker.Container, programImage, error),
+func runStep(id step.ID, name string, s *session.Session, describe func(context.Context) (docker.Container, programImage, error),
 	run func(context.Context, docker.Container) error) step.Step {
 	return step.Step{
-		Name: name,
+		ID: id, Name: name,
 		Check: func(ctx context.Context) (step.Diff, error) {
 			c, _, err := describe(ctx)
 			if err != nil {

@@ -55,7 +55,7 @@ func (u Setup) BootPlan(hosts []topology.Node, check func(free int64, missing []
 			also...),
 		boot,
 		{u.LocalRegistry()},
-	}.Compact()
+	}
 }
 
 // Boot returns the step that creates and starts the host of a node.
@@ -69,16 +69,16 @@ func (u Setup) Boot(n topology.Node) step.Step {
 // themselves. The engine starts no host whose shared directory is missing, as
 // after the cache was removed.
 func (u Setup) StartPlan(hosts []string) step.Plan {
-	start := step.Always(fmt.Sprintf("switch %d hosts on", len(hosts)), func(ctx context.Context) error {
+	start := step.Always("start-hosts", fmt.Sprintf("switch %d hosts on", len(hosts)), func(ctx context.Context) error {
 		return u.Session.Machines().SwitchOn(ctx, hosts...)
 	})
-	return step.Plan{{u.Share()}, {u.Front(), start}, {u.LocalRegistry()}, apiserver.NewWaiter(u.Session).Steps(hosts)}.Compact()
+	return step.Plan{{u.Share()}, {u.Front(), start}, {u.LocalRegistry()}, apiserver.NewWaiter(u.Session).Steps(hosts)}
 }
 
 // Network returns the step that creates the network of a cluster.
 func Network(s *session.Session, subnet netip.Prefix) step.Step {
 	name := "make network " + s.Name
-	return step.When(name, name+" with "+subnet.String(), func(ctx context.Context) (bool, error) {
+	return step.When("network", name, name+" with "+subnet.String(), func(ctx context.Context) (bool, error) {
 		networks, err := s.Engine.Networks(ctx)
 		return !slices.ContainsFunc(networks, func(n docker.Network) bool { return n.Name == s.Name }), err
 	}, func(ctx context.Context) error {
@@ -95,7 +95,7 @@ func Network(s *session.Session, subnet netip.Prefix) step.Step {
 func (u Setup) EngineFacts(check func(free int64, missing []topology.Node) error) step.Step {
 	s, t := u.Session, u.Topology
 	return step.Step{
-		Name:  "inspect the host of the engine",
+		ID: "engine-host", Name: "inspect the host of the engine",
 		Waits: true,
 		Check: func(ctx context.Context) (step.Diff, error) {
 			state, err := s.Observe(ctx)

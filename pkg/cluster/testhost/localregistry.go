@@ -48,6 +48,8 @@ func RegistryName(cluster string) string { return cluster + ".registry" }
 // and a volume. Like the front, it has no credentials and no capabilities.
 type localRegistry struct{ Setup }
 
+const localRegistryID step.ID = "local-registry"
+
 // LocalRegistry returns the step that starts the registry in the cluster's network, or removes
 // the container if the cluster has no registry any more. The volume stays until the
 // cluster is removed.
@@ -58,10 +60,10 @@ func (u Setup) LocalRegistry() step.Step {
 	s := u.Session
 	if u.Registry.Port > 0 {
 		r := localRegistry{u}
-		return runStep("start the local registry of "+s.Name, s, r.container, r.run)
+		return runStep(localRegistryID, "start the local registry of "+s.Name, s, r.container, r.run)
 	}
 	name := RegistryName(s.Name)
-	return step.When("remove the local registry of "+s.Name, "remove container "+name, func(ctx context.Context) (bool, error) {
+	return step.When(localRegistryID, "remove the local registry of "+s.Name, "remove container "+name, func(ctx context.Context) (bool, error) {
 		_, exists, err := s.Cluster().Attached(ctx, name)
 		return exists, err
 	}, func(ctx context.Context) error { return s.Engine.Remove(ctx, name) })

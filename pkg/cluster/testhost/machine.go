@@ -79,7 +79,7 @@ func mounts(s topology.Spec) (all []docker.Mount) {
 // and waits until its Docker answers. The step reads the facts when it runs.
 func (m Machine) Boot(facts *docker.EngineHost) step.Step {
 	return step.Step{
-		Name: "boot " + m.config.Name,
+		ID: BootID(m.config.Name), Name: "boot " + m.config.Name,
 		Check: func(ctx context.Context) (step.Diff, error) {
 			diff, err := m.session.Machines().Missing(ctx, m.config)
 			if err == nil && len(diff) == 0 && m.boots(ctx) {
@@ -171,10 +171,13 @@ func (m Machine) boots(ctx context.Context) bool {
 	return err == nil && time.Since(now.Started) < step.Limit(ctx)
 }
 
+// BootID returns the ID of the step that boots a machine.
+func BootID(machine string) step.ID { return step.IDOf("boot", machine) }
+
 // Stop returns the step that shuts the machine down.
 func (m Machine) Stop() step.Step {
 	name := "switch " + m.config.Name + " off"
-	return step.When(name, name, func(ctx context.Context) (bool, error) {
+	return step.When(step.IDOf("stop", m.config.Name), name, name, func(ctx context.Context) (bool, error) {
 		state, err := m.session.Observe(ctx)
 		return state.Runs(m.config.Name), err
 	}, func(ctx context.Context) error { return m.session.Machines().SwitchOff(ctx, m.config.Name) })
@@ -183,7 +186,7 @@ func (m Machine) Stop() step.Step {
 // Remove returns the step that removes the machine, its volume and its entry in the record.
 func (m Machine) Remove() step.Step {
 	name := "remove host " + m.config.Name
-	return step.When(name, name+" and its volumes", func(ctx context.Context) (bool, error) {
+	return step.When(step.IDOf("remove", m.config.Name), name, name+" and its volumes", func(ctx context.Context) (bool, error) {
 		state, err := m.session.Observe(ctx)
 		return state.Has(m.config.Name), err
 	}, func(ctx context.Context) error {
@@ -199,7 +202,7 @@ func (m Machine) Remove() step.Step {
 // the new node must not have the state of the old one.
 func (m Machine) RemoveOldVolume() step.Step {
 	volume := m.config.Volumes[dataPath]
-	return step.When("remove what a former "+m.config.Name+" left", "remove volume "+volume, func(ctx context.Context) (bool, error) {
+	return step.When(step.IDOf("remove-old-volume", m.config.Name), "remove what a former "+m.config.Name+" left", "remove volume "+volume, func(ctx context.Context) (bool, error) {
 		state, err := m.session.Observe(ctx)
 		if err != nil || state.Has(m.config.Name) {
 			return false, err

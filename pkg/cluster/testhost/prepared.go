@@ -45,7 +45,7 @@ func (p PreparedDisk) TakeBack(ctx context.Context, s *session.Session) error {
 
 // CopyTo returns the step that copies the disk to new hosts.
 func (p PreparedDisk) CopyTo(hosts []Machine) step.Step {
-	return step.Always(fmt.Sprintf("copy the prepared disk to %d hosts", len(hosts)), func(ctx context.Context) error {
+	return step.Always("copy-prepared-disk", fmt.Sprintf("copy the prepared disk to %d hosts", len(hosts)), func(ctx context.Context) error {
 		targets, err := volumesOf(ctx, hosts)
 		if err != nil {
 			return err

@@ -28,9 +28,9 @@ func (u Setup) Share() step.Step {
 	l := localFiles{u.Session.SharedDir(), u.Files}
 	if u.Session.Engine.Remote() {
 		r := remoteFiles{u, l}
-		return step.Step{Name: "send files to the engine", Check: r.missing, Apply: r.send, Waits: true}
+		return step.Step{ID: "share-files", Name: "send files to the engine", Check: r.missing, Apply: r.send, Waits: true}
 	}
-	return step.Step{Name: "share files with the hosts", Check: l.missing, Apply: l.share}
+	return step.Step{ID: "share-files", Name: "share files with the hosts", Check: l.missing, Apply: l.share}
 }
 
 // localFiles are shared through a directory of this machine.

@@ -38,7 +38,7 @@ func Dump(ctx context.Context, options session.Options, dir string, emit func(se
 
 func dumpStep(s *session.Session, n topology.NodeState, dir string, objects bool) step.Step {
 	name := "dump " + n.Name
-	return step.Always(name, func(ctx context.Context) error {
+	return step.Always(step.IDOf("dump", n.Name), name, func(ctx context.Context) error {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return err
 		}

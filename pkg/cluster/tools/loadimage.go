@@ -41,7 +41,7 @@ func LoadImage(ctx context.Context, options session.Options, from string, images
 			return err
 		}
 		load := func(ctx context.Context) error { return source.copyTo(ctx, nodes, images) }
-		return s.Run(ctx, step.Plan{{step.Always("load "+strings.Join(images, ", ")+" from "+source.name+" into the nodes", load)}})
+		return s.Run(ctx, step.Plan{{step.Always("load-images", "load "+strings.Join(images, ", ")+" from "+source.name+" into the nodes", load)}})
 	})
 }
 

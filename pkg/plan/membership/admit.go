@@ -60,7 +60,7 @@ func expel(ctx context.Context, client *clientv3.Client, host string) error {
 // of control planes admit workers.
 func Admitted(h *local.Host) step.Step {
 	new := step.Diff{"add etcd user " + etcd.HostUser(h.Config.HostName)}
-	return parts.Etcd(h).Step("give this host its place in etcd", new,
+	return parts.Etcd(h).Step("admit", "give this host its place in etcd", new,
 		func(ctx context.Context, client *clientv3.Client) (step.Diff, error) {
 			return missingPlace(ctx, h, client)
 		},

@@ -23,7 +23,7 @@ func FurtherAddons(h *local.Host) []step.Step {
 	var all []step.Step
 	for _, name := range WantedAddons(h) {
 		if !addon.Contained(name) {
-			all = append(all, ApplyManifest(h, "apply addon "+name, AddonManifest(h, name)))
+			all = append(all, ApplyManifest(h, step.IDOf("addon", name), "apply addon "+name, AddonManifest(h, name)))
 		}
 	}
 	all = append(all, ContainedAddons(h)...)
@@ -48,7 +48,7 @@ func dropsAddresses(h *local.Host) bool {
 func ContainedAddons(h *local.Host) (all []step.Step) {
 	for _, name := range WantedAddons(h) {
 		if addon.Contained(name) {
-			all = append(all, later("apply addon "+name, func() (step.Step, error) {
+			all = append(all, later(step.IDOf("addon", name), "apply addon "+name, func() (step.Step, error) {
 				_, err := h.Files.Read(controlplane.KubeletCAFile)
 				return Addons(h).ApplyNamed(name), err
 			}))
@@ -148,12 +148,12 @@ func (m Manifest) keep(ctx context.Context) error {
 // ApplyManifest returns the step that applies a manifest and saves a copy
 // once the API server has accepted it. Undo only removes the copy, because
 // the objects disappear with the cluster.
-func ApplyManifest(h *local.Host, name string, m Manifest) step.Step {
+func ApplyManifest(h *local.Host, id step.ID, name string, m Manifest) step.Step {
 	within := func(ctx context.Context) step.Step {
-		return Addons(h).ApplyManifest(name, func() ([]byte, error) { return m.text(ctx) })
+		return Addons(h).ApplyManifest(id, name, func() ([]byte, error) { return m.text(ctx) })
 	}
 	return step.Step{
-		Name:  name,
+		ID: id, Name: name,
 		Waits: true,
 		Check: func(ctx context.Context) (step.Diff, error) { return within(ctx).Check(ctx) },
 		Apply: func(ctx context.Context) error {

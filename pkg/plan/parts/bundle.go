@@ -15,7 +15,7 @@ import (
 // it on.
 func FetchBundle(h *local.Host, role string) step.Step {
 	return step.Step{
-		Name: "fetch images from a control plane",
+		ID: "fetch-bundle", Name: "fetch images from a control plane",
 		Check: func(ctx context.Context) (step.Diff, error) {
 			if !local.NeedsBundle(h) || !local.LacksImages(ctx, h, role) {
 				return nil, nil

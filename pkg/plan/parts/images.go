@@ -13,10 +13,9 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// LoadBootstrap is the step that loads one image into the bootstrap Docker, once it runs,
-// so that its container need not wait for the other images.
+// LoadBootstrap is the step that loads one image into the bootstrap Docker.
 func LoadBootstrap(h *local.Host, name string) step.Step {
-	return h.Source().Only(name).Load(h.Stores().Bootstrap).After(Bootstrap(h).Start())
+	return h.Source().Only(name).Load(h.Stores().Bootstrap)
 }
 
 // Load returns the steps that load the images of the main Docker and of the pods. If

@@ -155,7 +155,7 @@ func API(h *local.Host) controlplane.API {
 
 // Publish lets hosts join, with certificates that an earlier step issues, and then tells the agent.
 func Publish(h *local.Host) step.Step {
-	publish := later("let hosts join", func() (step.Step, error) {
+	publish := later(join.PublishID, "let hosts join", func() (step.Step, error) {
 		clusterCA, clusterErr := h.Files.Read(join.ClusterCAFile)
 		etcdCA, etcdErr := h.Files.Read(join.EtcdCAFile)
 		signers, keyErr := local.RequiredKey(h)
@@ -165,9 +165,9 @@ func Publish(h *local.Host) step.Step {
 			Settings: file.Shared(h.Config), Registry: way, VerifyKey: signers,
 		}.Publish(), cmp.Or(clusterErr, etcdErr, keyErr, err)
 	})
-	tell := h.Files.Step(publish.Name, func() ([]host.File, error) { return []host.File{local.OpenMark}, nil })
+	tell := h.Files.Step(publish.ID, publish.Name, func() ([]host.File, error) { return []host.File{local.OpenMark}, nil })
 	return step.Step{
-		Name: publish.Name,
+		ID: publish.ID, Name: publish.Name,
 		Check: func(ctx context.Context) (step.Diff, error) {
 			diff, err := publish.Check(ctx)
 			if err != nil {
@@ -213,7 +213,7 @@ func Addons(h *local.Host) addon.Addons {
 
 // ApplyAddons is the step that applies kube-proxy and CoreDNS.
 func ApplyAddons(h *local.Host) step.Step {
-	return later("apply kube-proxy and CoreDNS", func() (step.Step, error) {
+	return later("addons", "apply kube-proxy and CoreDNS", func() (step.Step, error) {
 		_, err := h.Files.Read(join.ClusterCAFile)
 		return Addons(h).Apply(), err
 	})
@@ -227,9 +227,9 @@ func Node(h *local.Host, kubeconfig string) node.Node {
 
 // later returns a step that can only be built once earlier steps have been
 // applied. Before that, its Check returns a Diff.
-func later(name string, build func() (step.Step, error)) step.Step {
+func later(id step.ID, name string, build func() (step.Step, error)) step.Step {
 	return step.Step{
-		Name: name,
+		ID: id, Name: name,
 		Check: func(ctx context.Context) (step.Diff, error) {
 			s, err := build()
 			if errors.Is(err, fs.ErrNotExist) {

@@ -84,7 +84,7 @@ const (
 // Room is the step that finds a full disk on an installed host. It has no
 // Apply: the administrator must free space [disk-space, disk-inodes].
 func Room(h *local.Host) step.Step {
-	return step.Step{Name: "find room on the disks", Waits: true, Check: func(ctx context.Context) (step.Diff, error) {
+	return step.Step{ID: "disk-room", Name: "find room on the disks", Waits: true, Check: func(ctx context.Context) (step.Diff, error) {
 		return nil, eachStore(ctx, h, func(dir string) error { return errors.Join(lessThan(h, roomBytes, dir), fewFiles(h, dir)) })
 	}}
 }

@@ -70,7 +70,7 @@ func steps(r request, checks []check) []step.Step {
 }
 
 func (c check) step(r request) step.Step {
-	return step.Step{Name: c.title, Check: func(ctx context.Context) (step.Diff, error) {
+	return step.Step{ID: step.IDOf(c.title), Name: c.title, Check: func(ctx context.Context) (step.Diff, error) {
 		return nil, withoutIgnored(r, c.name, c.find(ctx, r))
 	}}
 }
@@ -144,7 +144,7 @@ func DockerProblems(ctx context.Context, h *local.Host) error {
 // WatchDocker is the step that names DockerProblems. It has no Apply: a restart ends what works
 // in spite of them.
 func WatchDocker(h *local.Host) step.Step {
-	return step.Step{Name: "look at Docker", Waits: true, Check: func(ctx context.Context) (step.Diff, error) {
+	return step.Step{ID: "watch-docker", Name: "look at Docker", Waits: true, Check: func(ctx context.Context) (step.Diff, error) {
 		return nil, DockerProblems(ctx, h)
 	}}
 }

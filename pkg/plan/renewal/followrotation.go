@@ -29,7 +29,7 @@ var (
 // FollowRotation is the step with which an agent reaches the phase of a rotation.
 func FollowRotation(h *local.Host) step.Step {
 	return step.Step{
-		Name: "follow a rotation",
+		ID: "follow-rotation", Name: "follow a rotation",
 		Check: func(ctx context.Context) (step.Diff, error) {
 			t, err := toFollow(ctx, h)
 			if err != nil || t == nil {
@@ -114,7 +114,7 @@ func rotate(h *local.Host, t rotation.Trust) step.Plan {
 	flanneld := parts.OnDocker0(h, parts.Flanneld(h).Start())
 	if h.Saved.Role != local.Master {
 		plan := step.InOrder(trustFiles(h, t), parts.FlannelCertificate(h), flanneld)
-		return append(plan, kubeletFollows(h, t.Rotation)...).Compact().Within(h.Timeout())
+		return append(plan, kubeletFollows(h, t.Rotation)...).Within(h.Timeout())
 	}
 	// The mark of a renewal has the agent finish that if it is interrupted, even
 	// while no API server runs.
@@ -122,11 +122,11 @@ func rotate(h *local.Host, t rotation.Trust) step.Plan {
 	plan = append(plan, parts.StaticPods(h).UseRenewed()...)
 	plan = append(plan, parts.ContainedAddons(h)) // metrics-server trusts the authority of kubelets
 	plan = append(plan, kubeletFollows(h, t.Rotation)...)
-	return append(plan, []step.Step{endRenewal(h)}).Compact().Within(h.Timeout())
+	return append(plan, []step.Step{endRenewal(h)}).Within(h.Timeout())
 }
 
 func trustFiles(h *local.Host, t rotation.Trust) step.Step {
-	return h.Files.Step(t.Rotation.String(), func() ([]host.File, error) {
+	return h.Files.Step("rotated-files", t.Rotation.String(), func() ([]host.File, error) {
 		return []host.File{
 			{Path: join.ClusterCAFile, Data: t.ClusterCA, Mode: 0o644},
 			{Path: join.EtcdCAFile, Data: t.EtcdCA, Mode: 0o644},
@@ -154,7 +154,7 @@ func keepHash(h *local.Host) step.Step {
 	if h.Saved.Config.CACertHash == "" {
 		return step.Step{}
 	}
-	return h.Files.Step("keep the hash of the certificate authority", func() ([]host.File, error) {
+	return h.Files.Step("keep-ca-hash", "keep the hash of the certificate authority", func() ([]host.File, error) {
 		ca, err := h.Files.Read(join.ClusterCAFile)
 		if err != nil {
 			return nil, err

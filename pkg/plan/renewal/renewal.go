@@ -30,7 +30,7 @@ func Renewal(h *local.Host, names []string) step.Plan {
 		step.InOrder(markRenewal(h), parts.PKI(h).Renew(names), parts.KeepEtcd(h), flanneld),
 		parts.StaticPods(h).UseRenewed(),
 		step.InOrder(parts.Kubelet(h, local.Master).Renew(names), endRenewal(h)),
-	).Compact().Within(h.Timeout())
+	).Within(h.Timeout())
 }
 
 // RenewDue renews the certificates of this host that have less than a third of their
@@ -41,7 +41,7 @@ func RenewDue(h *local.Host) step.Step {
 	}
 	certificates := parts.PKI(h)
 	return step.Step{
-		Name: "renew certificates",
+		ID: "renew-certificates", Name: "renew certificates",
 		Check: func(context.Context) (step.Diff, error) {
 			var diff step.Diff
 			for _, name := range certificates.Due() {
@@ -64,21 +64,21 @@ func RenewDue(h *local.Host) step.Step {
 func renewFlannel(h *local.Host) step.Step {
 	fetch := parts.FlannelCertificate(h)
 	return step.Step{
-		Name: "renew flannel's certificate", Check: fetch.Check,
+		ID: "renew-flannel-certificate", Name: "renew flannel's certificate", Check: fetch.Check,
 		Apply: func(ctx context.Context) error {
-			return (&step.Runner{}).Do(ctx, step.Plan{{fetch}, {parts.OnDocker0(h, parts.Flanneld(h).Start())}}.Compact())
+			return (&step.Runner{}).Do(ctx, step.Plan{{fetch}, {parts.OnDocker0(h, parts.Flanneld(h).Start())}})
 		},
 	}
 }
 
 func markRenewal(h *local.Host) step.Step {
-	return h.Files.Step("remember that certificates are renewed", func() ([]host.File, error) {
+	return h.Files.Step("begin-renewal", "remember that certificates are renewed", func() ([]host.File, error) {
 		return []host.File{{Path: controlplane.RenewingFile, Data: []byte("Certificates are being renewed.\n")}}, nil
 	})
 }
 
 func endRenewal(h *local.Host) step.Step {
-	return step.When("forget that certificates are renewed", "remove "+controlplane.RenewingFile,
+	return step.When("end-renewal", "forget that certificates are renewed", "remove "+controlplane.RenewingFile,
 		func(context.Context) (bool, error) { return h.Files.Exists(controlplane.RenewingFile), nil },
 		func(context.Context) error { return h.Files.Remove(controlplane.RenewingFile) })
 }

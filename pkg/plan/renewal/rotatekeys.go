@@ -39,7 +39,7 @@ const (
 const secretsPrefix = "/registry/secrets/"
 
 func (r rotating) encryptAgain() step.Step {
-	return r.step("encrypt all Secrets with the new key", rotation.Use,
+	return r.step("encrypt-again", "encrypt all Secrets with the new key", rotation.Use,
 		func(ctx context.Context, now rotation.Rotation) (step.Diff, error) {
 			old, err := r.oldSecrets(ctx, now)
 			if err != nil || len(old) == 0 {
@@ -94,7 +94,7 @@ func (r rotating) writeAgain(ctx context.Context, key string) error {
 // signAgain has the controller manager sign the tokens again that are stored in
 // Secrets. It makes a token for each of these Secrets that has none.
 func (r rotating) signAgain() step.Step {
-	return r.step("sign the tokens in Secrets with the new key", rotation.Use,
+	return r.step("sign-again", "sign the tokens in Secrets with the new key", rotation.Use,
 		func(ctx context.Context, now rotation.Rotation) (step.Diff, error) {
 			old, err := r.oldTokens(ctx, now)
 			if err != nil || len(old) == 0 {
@@ -159,7 +159,7 @@ func (r rotating) dropToken(ctx context.Context, secret corev1.Secret) error {
 // old key has signed.
 func (r rotating) noteUntil() step.Step {
 	const name = "find out when the last token of the old key is replaced"
-	return r.step(name, rotation.Use, func(_ context.Context, now rotation.Rotation) (step.Diff, error) {
+	return r.step("find-out-end", name, rotation.Use, func(_ context.Context, now rotation.Rotation) (step.Diff, error) {
 		if !now.Until.IsZero() {
 			return nil, nil
 		}
@@ -216,7 +216,7 @@ func (r rotating) publishTrust(ctx context.Context, now rotation.Rotation) error
 // them contain the hash of the old authority. Until the end of the rotation, no
 // others are created.
 func (r rotating) dropTokens() step.Step {
-	return r.step("delete the bootstrap tokens of the old authority", rotation.Accept,
+	return r.step("drop-tokens", "delete the bootstrap tokens of the old authority", rotation.Accept,
 		func(ctx context.Context, _ rotation.Rotation) (diff step.Diff, err error) {
 			tokens, err := kube.Ask(r.store.API, func(client kubernetes.Interface) ([]join.Token, error) { return join.ListTokens(ctx, client) })
 			for _, token := range tokens {

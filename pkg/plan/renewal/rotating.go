@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -74,7 +75,7 @@ func (r rotating) begin() step.Step {
 	if r.subject == rotation.Authorities {
 		name = "make new " + rotation.Title(r.subject)
 	}
-	return step.When(name, name, func(ctx context.Context) (bool, error) {
+	return step.When("make-key", name, name, func(ctx context.Context) (bool, error) {
 		now, err := r.store.Read(ctx)
 		return now == nil, err
 	}, func(ctx context.Context) error {
@@ -91,7 +92,7 @@ func (r rotating) begin() step.Step {
 // only the old key. No keys are uploaded again until the rotation has ended.
 func (r rotating) withdraw() step.Step {
 	const name = "withdraw the keys for joining control planes"
-	return step.When(name, name, func(ctx context.Context) (bool, error) {
+	return step.When("withdraw-keys", name, name, func(ctx context.Context) (bool, error) {
 		return kube.Ask(r.store.API, func(client kubernetes.Interface) (bool, error) { return join.Shared(ctx, client) })
 	}, func(ctx context.Context) error {
 		return r.store.API.Do(func(client kubernetes.Interface) error { return join.Unshare(ctx, client) })
@@ -101,12 +102,12 @@ func (r rotating) withdraw() step.Step {
 // step returns a step of the rotation, which has work until the phase last is over.
 // todo returns this work.
 func (r rotating) step(
-	name string, last rotation.Phase,
+	id step.ID, name string, last rotation.Phase,
 	todo func(context.Context, rotation.Rotation) (step.Diff, error),
 	apply func(context.Context, rotation.Rotation) error,
 ) step.Step {
 	return step.Step{
-		Name: name,
+		ID: id, Name: name,
 		Check: func(ctx context.Context) (step.Diff, error) {
 			now, err := r.current(ctx)
 			if err != nil || now.Phase > last {
@@ -157,7 +158,7 @@ func (r rotating) reachOn(
 	kind string, hosts hostNames, phase rotation.Phase, tell func(context.Context, rotation.Rotation) error,
 ) step.Step {
 	name := "have every " + kind + " " + phase.Of(r.subject)
-	return r.step(name, phase, func(ctx context.Context, now rotation.Rotation) (step.Diff, error) {
+	return r.step(step.IDOf("reach", kind, strconv.Itoa(int(phase))), name, phase, func(ctx context.Context, now rotation.Rotation) (step.Diff, error) {
 		if now.Phase < phase {
 			return step.Diff{name}, nil
 		}
@@ -218,7 +219,7 @@ func (r rotating) workerNames(ctx context.Context) ([]string, error) {
 
 func (r rotating) end() step.Step {
 	const name = "end the rotation"
-	return step.When(name, name, func(ctx context.Context) (bool, error) {
+	return step.When("end-rotation", name, name, func(ctx context.Context) (bool, error) {
 		now, err := r.store.Read(ctx)
 		return now != nil, err
 	}, r.store.Remove)

@@ -111,7 +111,7 @@ func shared(h *local.Host) []step.Step {
 // a rotation restarts the API servers one after the other.
 func useOtherEtcd(h *local.Host) step.Step {
 	const name = "let the API server use another etcd while that of this host is down"
-	return step.When(name, name, func(context.Context) (bool, error) {
+	return step.When("use-other-etcd", name, name, func(context.Context) (bool, error) {
 		return len(parts.Others(h)) > 0 && !parts.UsesOtherEtcd(h), nil
 	}, func(ctx context.Context) error {
 		// The balancer of this host notices a new API server a moment after it is ready.
@@ -133,7 +133,7 @@ func useOtherEtcd(h *local.Host) step.Step {
 func Keep(ctx context.Context, h *local.Host) error {
 	watch := func(component string) func(context.Context) error { return parts.StaticPod(h, component).Watch }
 	return (&step.Runner{}).Do(ctx, slices.Concat(
-		step.Plan{{step.Wait("wait for the API server", parts.API(h).Answers, nil)}},
+		step.Plan{{step.Wait("wait-for-apiserver", "wait for the API server", parts.API(h).Answers, nil)}},
 		step.InOrder(shared(h)...),
 		step.Plan{parts.StaticPods(h).Healthy(watch)},
 	).Within(h.Timeout()))
