@@ -102,7 +102,7 @@ func (r restoring) plan() step.Plan {
 		{step.Always("end-restore", "end to restore snapshot "+name, func(ctx context.Context) error {
 			return r.Session.Cluster().Forget(ctx, session.RestoringNote)
 		})},
-	}, r.StartPlan(hosts)...)
+	}, r.StartShared(hosts)...)
 }
 
 func (r restoring) begin(ctx context.Context) error {

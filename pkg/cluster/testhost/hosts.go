@@ -63,16 +63,21 @@ func (u Setup) Boot(n topology.Node) step.Step {
 	return NewMachine(u.Session, u.Topology, n).Boot(u.Facts)
 }
 
-// StartPlan returns the plan that starts existing hosts with the containers beside
+// StartPlan returns the plan that shares files with existing hosts and starts them. The engine
+// starts no host whose shared directory is missing, as after the cache was removed.
+func (u Setup) StartPlan(hosts []string) step.Plan {
+	return append(step.Plan{{u.Share()}}, u.StartShared(hosts)...)
+}
+
+// StartShared returns the plan that starts existing hosts with the containers beside
 // them, and waits until each node has reported Ready since, and until the DNS
 // serves. It runs no command on the hosts, because they start their services
-// themselves. The engine starts no host whose shared directory is missing, as
-// after the cache was removed.
-func (u Setup) StartPlan(hosts []string) step.Plan {
+// themselves.
+func (u Setup) StartShared(hosts []string) step.Plan {
 	start := step.Always("start-hosts", fmt.Sprintf("switch %d hosts on", len(hosts)), func(ctx context.Context) error {
 		return u.Session.Machines().SwitchOn(ctx, hosts...)
 	})
-	return step.Plan{{u.Share()}, {u.Front(), start}, {u.LocalRegistry()}, apiserver.NewWaiter(u.Session).Steps(hosts)}
+	return step.Plan{{u.Front(), start}, {u.LocalRegistry()}, apiserver.NewWaiter(u.Session).Steps(hosts)}
 }
 
 // Network returns the step that creates the network of a cluster.
