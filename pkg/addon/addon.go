@@ -56,8 +56,8 @@ type Settings struct {
 
 // Addons applies the addons to the cluster that API reaches.
 type Addons struct {
-	Settings
-	API kube.Connect
+	Settings func() (Settings, error) // on use: it reads files that an earlier step may write
+	API      kube.Connect
 }
 
 // Apply is the step that applies kube-proxy and CoreDNS. It has no Undo,

@@ -32,7 +32,11 @@ func variants() map[string]Addons {
 	}
 	bare := full
 	bare.PodServer, bare.Forward = "", ""
-	return map[string]Addons{"full": {Settings: full}, "bare": {Settings: bare}}
+	return map[string]Addons{"full": with(full), "bare": with(bare)}
+}
+
+func with(s Settings) Addons {
+	return Addons{Settings: func() (Settings, error) { return s, nil }}
 }
 
 func TestManifestsGolden(t *testing.T) {
@@ -61,11 +65,12 @@ func TestManifestsStrict(t *testing.T) {
 // which the API server refuses as an annotation.
 func TestAHashOfDigitsIsAString(t *testing.T) {
 	number := regexp.MustCompile(`^[1-9]\d+$`)
-	a := variants()["full"]
-	for i := 0; !number.MatchString(Hash(string(a.Settings.ClusterCA))); i++ {
-		a.Settings.ClusterCA = []byte(strconv.Itoa(i))
+	settings, err := variants()["full"].Settings()
+	must.NoError(t, err)
+	for i := 0; !number.MatchString(Hash(string(settings.ClusterCA))); i++ {
+		settings.ClusterCA = []byte(strconv.Itoa(i))
 	}
-	for _, o := range objects(t, a) {
+	for _, o := range objects(t, with(settings)) {
 		if _, _, err := unstructured.NestedStringMap(o.Object, "spec", "template", "metadata", "annotations"); err != nil {
 			t.Errorf("%s %s: %v", o.GetKind(), o.GetName(), err)
 		}
@@ -84,12 +89,13 @@ func TestAHashOfDigitsIsAString(t *testing.T) {
 // is removed.
 func TestContainedAddons(t *testing.T) {
 	codecs := serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict)
-	addons := variants()["full"]
-	addons.MetricsImage, addons.LocalPathImage, addons.HelperImage, addons.VolumesDir = "m:v1", "l:v1", "h:v1", "/volumes"
-	addons.ControllerImage, addons.SpeakerImage, addons.LoadBalancerAddresses = "c:v1", "s:v1", []string{"10.0.0.0/24", "fd00::1-fd00::9"}
-	addons.KubeletCA = addons.ClusterCA
+	settings, err := variants()["full"].Settings()
+	must.NoError(t, err)
+	settings.MetricsImage, settings.LocalPathImage, settings.HelperImage, settings.VolumesDir = "m:v1", "l:v1", "h:v1", "/volumes"
+	settings.ControllerImage, settings.SpeakerImage, settings.LoadBalancerAddresses = "c:v1", "s:v1", []string{"10.0.0.0/24", "fd00::1-fd00::9"}
+	settings.KubeletCA = settings.ClusterCA
 	for _, name := range config.ContainedAddons {
-		text, err := addons.Named(name)
+		text, err := with(settings).Named(name)
 		must.NoError(t, err)
 		all, err := kube.Objects(text)
 		must.NoError(t, err)
@@ -108,9 +114,10 @@ func TestContainedAddons(t *testing.T) {
 
 // TestWhereTokensOfRootAre: the token of a pod that can create any pod is on no worker.
 func TestWhereTokensOfRootAre(t *testing.T) {
-	addons := variants()["full"]
-	addons.VolumesDir = "/volumes"
-	text, err := addons.Named(config.AddonLocalPath)
+	settings, err := variants()["full"].Settings()
+	must.NoError(t, err)
+	settings.VolumesDir = "/volumes"
+	text, err := with(settings).Named(config.AddonLocalPath)
 	must.NoError(t, err)
 	all, err := kube.Objects(text)
 	must.NoError(t, err)

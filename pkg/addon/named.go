@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io/fs"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -22,22 +23,34 @@ func Contained(name string) bool { return slices.Contains(config.ContainedAddons
 
 // Named returns the manifest of a contained addon.
 func (a Addons) Named(name string) ([]byte, error) {
+	settings, err := a.Settings()
+	if err != nil {
+		return nil, err
+	}
 	files := []string{name + ".yaml"}
-	if name == config.AddonMetalLB && len(a.LoadBalancerAddresses) > 0 {
+	if name == config.AddonMetalLB && len(settings.LoadBalancerAddresses) > 0 {
 		files = append(files, metallbAddresses)
 	}
-	return a.render(files...)
+	return settings.render(files...)
 }
 
 // Flannel renders the manifest of flannel as a pod network in pods.
 func (a Addons) Flannel() ([]byte, error) { return a.render("flannel.yaml") }
 
-// render renders templates as one YAML stream.
 func (a Addons) render(files ...string) ([]byte, error) {
+	settings, err := a.Settings()
+	if err != nil {
+		return nil, err
+	}
+	return settings.render(files...)
+}
+
+// render renders templates as one YAML stream.
+func (s Settings) render(files ...string) ([]byte, error) {
 	var out bytes.Buffer
 	for _, file := range files {
 		fmt.Fprintln(&out, "---")
-		if err := templates.ExecuteTemplate(&out, file, a.Settings); err != nil {
+		if err := templates.ExecuteTemplate(&out, file, s); err != nil {
 			return nil, fmt.Errorf("render %s: %w", file, err)
 		}
 	}
@@ -46,7 +59,16 @@ func (a Addons) render(files ...string) ([]byte, error) {
 
 // ApplyNamed is the step that applies a contained addon.
 func (a Addons) ApplyNamed(name string) step.Step {
-	return a.ApplyManifest(step.IDOf("addon", name), "apply addon "+name, func() ([]byte, error) { return a.Named(name) })
+	return a.ApplyManifest(step.IDOf("addon", name), "apply addon "+name, func() ([]byte, error) {
+		settings, err := a.Settings()
+		if err == nil && len(settings.KubeletCA) == 0 {
+			err = fmt.Errorf("the authority of the kubelets: %w", fs.ErrNotExist)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return a.Named(name)
+	})
 }
 
 // RemoveNamed is the step that deletes the objects of a contained addon, unless

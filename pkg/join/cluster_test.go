@@ -151,7 +151,7 @@ func (m *master) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (m *master) clusterInfo() corev1.ConfigMap {
-	kubeconfig, _ := Publisher{Server: "https://10.0.0.1:6443", ClusterCA: m.ca.pem()}.clusterInfo()
+	kubeconfig, _ := Publisher{Server: "https://10.0.0.1:6443"}.clusterInfo(m.ca.pem())
 	covers := m.signed
 	if covers == "" {
 		covers = string(kubeconfig)

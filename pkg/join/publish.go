@@ -32,13 +32,18 @@ const (
 
 // Publisher is the master's side: what it lays ready for hosts that join.
 type Publisher struct {
-	API       kube.Connect // a member of system:masters: it hands out cluster-admin
-	Server    string       // "https://127.0.0.1:6440": the API server as every host reaches it
-	ClusterCA []byte       // PEM
-	Settings  []byte       // of the whole cluster, YAML; Handover.Settings gives it back
-	EtcdCA    []byte       // PEM
-	Registry  []byte       // the settings of a private registry, of the caller; Handover.Registry returns them
-	VerifyKey []byte       // PEM of the public key of those who sign bundles; nil: none
+	API      kube.Connect              // a member of system:masters: it hands out cluster-admin
+	Server   string                    // "https://127.0.0.1:6440": the API server as every host reaches it
+	Settings []byte                    // of the whole cluster, YAML; Handover.Settings gives it back
+	Read     func() (Published, error) // on use: an earlier step may write its files
+}
+
+// Published is what a Publisher reads from files.
+type Published struct {
+	ClusterCA []byte // PEM
+	EtcdCA    []byte // PEM
+	Registry  []byte // the settings of a private registry, of the caller; Handover.Registry returns them
+	VerifyKey []byte // PEM of the public key of those who sign bundles; nil: none
 }
 
 // PublishID identifies Publisher.Publish, after which hosts can join.
@@ -61,7 +66,11 @@ var publishTemplate = template.Must(template.New("publish.yaml").Funcs(template.
 }).Parse(publishYAML))
 
 func (p Publisher) objects() ([]*kube.Object, error) {
-	kubeconfig, err := p.clusterInfo()
+	read, err := p.Read()
+	if err != nil {
+		return nil, err
+	}
+	kubeconfig, err := p.clusterInfo(read.ClusterCA)
 	if err != nil {
 		return nil, err
 	}
@@ -73,10 +82,10 @@ func (p Publisher) objects() ([]*kube.Object, error) {
 		"Agents":        AgentGroup,
 		"ClusterInfo":   kubeconfig,
 		"Settings":      p.Settings,
-		"EtcdCA":        p.EtcdCA,
+		"EtcdCA":        read.EtcdCA,
 		"FlannelSigner": FlannelSigner,
-		"Registry":      p.Registry,
-		"VerifyKey":     p.VerifyKey,
+		"Registry":      read.Registry,
+		"VerifyKey":     read.VerifyKey,
 		"ImagesPath":    imagesPath,
 	}); err != nil {
 		return nil, err
@@ -84,8 +93,8 @@ func (p Publisher) objects() ([]*kube.Object, error) {
 	return kube.Objects(out.Bytes())
 }
 
-func (p Publisher) clusterInfo() ([]byte, error) {
+func (p Publisher) clusterInfo(ca []byte) ([]byte, error) {
 	config := clientcmdapi.NewConfig()
-	config.Clusters[""] = &clientcmdapi.Cluster{Server: p.Server, CertificateAuthorityData: p.ClusterCA}
+	config.Clusters[""] = &clientcmdapi.Cluster{Server: p.Server, CertificateAuthorityData: ca}
 	return clientcmd.Write(*config)
 }

@@ -12,7 +12,9 @@ import (
 func TestTheKeyOfBundlesIsPublished(t *testing.T) {
 	const key = "-----BEGIN PUBLIC KEY-----\nabc\n-----END PUBLIC KEY-----\n"
 	for _, want := range []string{"", key} {
-		all, err := Publisher{ClusterCA: newAuthority(t).pem(), Settings: []byte("podCIDR: 10.1.0.0/16\n"), EtcdCA: []byte("pem\n"), VerifyKey: []byte(want)}.objects()
+		all, err := Publisher{Settings: []byte("podCIDR: 10.1.0.0/16\n"), Read: func() (Published, error) {
+			return Published{ClusterCA: newAuthority(t).pem(), EtcdCA: []byte("pem\n"), VerifyKey: []byte(want)}, nil
+		}}.objects()
 		must.NoError(t, err)
 		for _, o := range all {
 			if o.GetKind() != "ConfigMap" || o.GetName() != settingsName {

@@ -34,6 +34,9 @@ func stepOf(id step.ID, name string, objects func() ([]*Object, error),
 		Waits: true,
 		Check: func(ctx context.Context) (step.Diff, error) {
 			all, err := objects()
+			if errors.Is(err, fs.ErrNotExist) {
+				return step.Diff{name}, nil // an earlier step writes the file
+			}
 			if err != nil {
 				return nil, err
 			}

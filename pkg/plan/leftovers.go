@@ -17,7 +17,6 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kubelet"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/maindocker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -28,7 +27,7 @@ func nothingLeft(ctx context.Context, h *local.Host) error {
 	ctx, cancel := step.Limited(ctx)
 	defer cancel()
 	looks := []func(context.Context) ([]string, error){
-		func(context.Context) ([]string, error) { return filesLeft(h), nil }, containersLeft, parts.Containerd(h).Left, flannel.Left, rulesLeft,
+		func(context.Context) ([]string, error) { return filesLeft(h.Files), nil }, containersLeft, containerd.Socket(h.CRISocket()).Left, flannel.Left, rulesLeft,
 		func(context.Context) ([]string, error) { return mountsLeft(h.Files.Path(kubelet.Dir)) },
 	}
 	found, errs := make([][]string, len(looks)), make([]error, len(looks))
@@ -47,10 +46,10 @@ func nothingLeft(ctx context.Context, h *local.Host) error {
 	}
 }
 
-func filesLeft(h *local.Host) []string {
+func filesLeft(files host.Files) []string {
 	paths := append(slices.Clone(bootstrapdocker.ServiceFiles), containerd.ConfigFile)
 	paths = append(paths, firewall.Files...)
-	return slices.DeleteFunc(paths, func(path string) bool { return !h.Files.Exists(path) })
+	return slices.DeleteFunc(paths, func(path string) bool { return !files.Exists(path) })
 }
 
 // containersLeft lists the labelled containers of the main Docker, except the

@@ -1,12 +1,14 @@
 package plan
 
 import (
-	"context"
 	"slices"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/agent"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/containerd"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/flannel"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kubelet"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
@@ -20,77 +22,78 @@ import (
 // a joining one: a second Docker for etcd and flanneld, the main Docker in
 // flannel's subnet, and a kubelet that runs the control plane as static pods.
 func Master(h *local.Host) step.Plan {
+	p := parts.New(h, local.Master)
 	return slices.Concat(
-		masterEngines(h),
-		masterEtcd(h),
-		podNetwork(h, local.Master, earlyAPIServer(h)),
-		beforeKubelet(h, local.Master),
-		apiServer(h),
-		cluster(h),
-		end(h, local.Master),
+		step.Plan{{remember(h, local.Master), preflight.Room(h)}}, h.Supply.Plan,
+		masterEngines(p),
+		masterEtcd(p.Etcd, p.Agent, p.Network, p.ControlPlane.StaticPods),
+		podNetwork(p.Network, earlyAPIServer(p.Network, p.ControlPlane, p.Join)),
+		beforeKubelet(p.Node),
+		apiServer(p.Node.Kubelet, p.ControlPlane, p.Etcd.Server, p.Join),
+		cluster(p),
+		end(accept(h, local.Master), p.Images),
 	).Within(h.Timeout())
 }
 
 // masterEngines is the stage that loads images and starts the bootstrap Docker and,
 // on a new host, the kubelet.
-func masterEngines(h *local.Host) step.Plan {
-	bootstrap := parts.Bootstrap(h)
-	main, pods := parts.Load(h)
-	return slices.Concat(step.Plan{{remember(h, local.Master), preflight.Room(h)}}, h.Supply.Plan, step.Plan{
-		{parts.FetchBundle(h, local.Master).If(h.Config.Join)},
+func masterEngines(p parts.Parts) step.Plan {
+	main, pods := p.Images.Load()
+	early := earlyKubelet(p.Network, p.Node, p.ControlPlane.StaticPods.Early(), p.Join, main.ID, pods.ID)
+	return step.Plan{
+		{p.Images.Fetch().If(p.Join.Wanted)},
 		// Nothing restarts Docker here: some releases hang if firewalld reloads meanwhile
 		// (https://github.com/moby/moby/issues/50619).
-		{parts.OnDocker0(h, parts.Firewall(h, local.Master).Permit()), kubelet.RememberSysctls(h.Files)}, // before files that show that the kubelet has run
-		{
-			h.Join.Save().If(h.Config.Join), parts.MainDocker(h).Resume(),
-			parts.RegistryFiles(h), parts.CRI(h).Enable(),
-		},
-		{parts.PKI(h).Certificates(), bootstrap.Containerd()},
+		// The sysctls come before files that show that the kubelet has run.
+		{p.Network.OnDocker0(p.Network.Firewall.Permit()), kubelet.RememberSysctls(p.Docker.Files)},
+		{p.Join.Save().If(p.Join.Wanted), p.Docker.Resume(), p.Images.RegistryFiles(), p.Node.CRI.Enable()},
+		{p.ControlPlane.PKI.Certificates(), p.Bootstrap.Containerd()},
 		// All loads together decompress the bundle once. The other control planes enable
 		// leader election while this host starts.
-		slices.Concat([]step.Step{
-			bootstrap.Start(), loadBootstrap(h, "etcd"), loadBootstrap(h, "flannel"), main, pods, cniPlugins(h),
-			parts.EtcdMember(h).Announce().Needing(main.ID, pods.ID).If(h.Config.Join),
-		}, earlyKubelet(h, local.Master, main.ID, pods.ID)),
-	})
+		append(early,
+			p.Bootstrap.Start(), loadBootstrap(p.Images, "etcd"), loadBootstrap(p.Images, "flannel"), main, pods,
+			cniPlugins(p.Images), p.Etcd.Member.Announce().Needing(main.ID, pods.ID).If(p.Join.Wanted)),
+	}
 }
 
 // masterEtcd is the stage that starts etcd, in which each host then has its place.
-func masterEtcd(h *local.Host) step.Plan {
-	etcd := parts.Etcd(h)
+func masterEtcd(own parts.Etcd, agent agent.Service, network parts.Network, pods controlplane.StaticPods) step.Plan {
 	return step.Plan{
-		{parts.StartEtcd(h).UndoAfter(containerd.PodsID, flannel.StartID), startAgent(h, local.Master)},
-		{parts.EtcdServer(h).Room()},
-		{etcd.EnableAuth(), parts.OnDocker0(h, parts.Network(h).Publish(etcd)), parts.StaticPods(h).Early()},
-		{membership.Admitted(h)},
+		{own.Start().UndoAfter(containerd.PodsID, flannel.StartID), startAgent(agent)},
+		{own.Server.Room()},
+		{own.Endpoint.EnableAuth(), network.OnDocker0(network.Flannel.Publish(own.Endpoint)), pods.Early()},
+		{membership.Admitted(own.Member, network)},
 	}
 }
 
 // apiServer is the stage that starts the kubelet and waits for the API server.
-func apiServer(h *local.Host) step.Plan {
-	start := startKubelet(h, local.Master, controlplane.LateID, controlplane.LateInNewClusterID)
-	start[0] = append(start[0],
-		parts.StaticPod(h, "kube-controller-manager").Revive(), parts.StaticPod(h, "kube-scheduler").Revive(), reviveAPIServer(h))
-	return append(start, step.Plan{
-		{apiServerReady(h), parts.StaticPods(h).LateInNewCluster(parts.PKI(h)).If(!h.Config.Join)},
-		{controlplane.AwaitElection(h.Files).If(h.Config.Join), controlplane.GrantAdmin(parts.PKI(h))},
-	}...)
+func apiServer(own kubelet.Kubelet, control parts.ControlPlane, server etcd.Server, join parts.Join) step.Plan {
+	return step.Plan{
+		{
+			control.StaticPod("kube-controller-manager").Revive(), control.StaticPod("kube-scheduler").Revive(),
+			own.Start().UndoAfter(host.MadeDirsID, controlplane.LateID, controlplane.LateInNewClusterID),
+			control.ReviveAPIServer(server),
+		},
+		{own.Joined().UndoAfter(kubelet.StartID).If(false)}, // of a worker; steps of both roles name it
+		{control.Ready(), control.StaticPods.LateInNewCluster(control.PKI).If(!join.Wanted)},
+		{controlplane.AwaitElection(control.PKI.Files).If(join.Wanted), controlplane.GrantAdmin(control.PKI)},
+	}
 }
 
 // cluster is the stage that applies the objects of the cluster.
-func cluster(h *local.Host) step.Plan {
-	pods, node := parts.StaticPods(h), parts.Node(h, controlplane.AdminConf)
+func cluster(p parts.Parts) step.Plan {
+	pods := p.ControlPlane.StaticPods
 	return step.Plan{
-		{applyNetwork(h), pods.Late().If(h.Config.Join)},
-		append(keepNetwork(h),
-			parts.EtcdMember(h).List(), parts.Publish(h), parts.ApplyAddons(h),
-			parts.Watched(node.Mark(marks(h, local.Master))), parts.Watched(membership.ServingCertificate(h))),
-		pods.Healthy(func(component string) func(context.Context) error { return parts.StaticPod(h, component).Watch }),
-		append(parts.FurtherAddons(h), madeDirs(h), kubelet.InstallKubectl(h.Files, local.Binary),
-			parts.Watched(node.WaitReady().If(networkInstalled(h)))),
+		{p.Addons.Network(), pods.Late().If(p.Join.Wanted)},
+		append(keepNetwork(p.Network, p.Node.Proxy),
+			p.Etcd.Member.List(), p.ControlPlane.Publish(), p.Addons.Apply(),
+			p.Node.Mark(), parts.Watched(membership.ServingCertificate(p.Etcd, p.Network))),
+		pods.Healthy(p.ControlPlane.Watch),
+		append(p.Addons.Further(), madeDirs(p.Docker.Files), kubelet.InstallKubectl(p.Docker.Files, local.Binary),
+			p.Node.WaitReady()),
 		// A stage of its own: while the node is not Ready, the state of CoreDNS may be older
 		// than an outage.
-		{parts.Addons(h).WaitDNS().If(networkInstalled(h))},
-		{h.Join.Spend(kube.Kubeconfig(controlplane.AdminConf)).If(h.Config.Join)},
+		{p.Node.IfNetwork(p.Addons.WaitDNS())},
+		{p.Join.Spend(kube.Kubeconfig(controlplane.AdminConf)).If(p.Join.Wanted)},
 	}
 }

@@ -27,7 +27,7 @@ func UnenforcedPolicies(ctx context.Context, h *local.Host) error {
 	}
 	ctx, cancel := step.Checking(h.Limited(ctx))
 	defer cancel()
-	client, err := parts.AnyServer(h, controlplane.AdminConf).Client()
+	client, err := parts.InForce(h).Cluster.As(controlplane.AdminConf).Client()
 	if err != nil {
 		return nil
 	}

@@ -24,32 +24,33 @@ func RestartsDocker() bool { return maindocker.Restarting(host.Files{}) }
 // lease before Docker starts. It never starts or stops Docker.
 func Boot(ctx context.Context, h *local.Host) error {
 	ctx = h.Limited(ctx)
-	if err := errors.Join(kubelet.ShareMounts(h.Files), parts.ServiceRoute(h).Restore()); err != nil {
+	p := parts.InForce(h)
+	if err := errors.Join(kubelet.ShareMounts(h.Files), p.Node.ServiceRoute.Restore()); err != nil {
 		return err
 	}
 	if !h.OwnNetwork() {
 		return nil
 	}
-	if err := parts.Overlay(h).Boot(ctx); err != nil {
+	if err := p.Network.Overlay.Boot(ctx); err != nil {
 		return err
 	}
-	return parts.CNI(h).Apply(ctx)
+	return p.Network.CNI().Apply(ctx)
 }
 
 // Load returns the plan that loads all images into the stores of this host.
 // The plans of master and worker begin with the same steps.
 func Load(h *local.Host) step.Plan {
-	bootstrap := parts.Bootstrap(h)
-	main, pods := parts.Load(h)
+	p := parts.New(h, local.Loaded)
+	main, pods := p.Images.Load()
 	return step.Plan{
 		{remember(h, local.Loaded)},
-		{parts.MainDocker(h).Resume(), parts.RegistryFiles(h), parts.CRI(h).Enable()},
-		{bootstrap.Containerd()},
+		{p.Docker.Resume(), p.Images.RegistryFiles(), p.Node.CRI.Enable()},
+		{p.Bootstrap.Containerd()},
 		{
-			bootstrap.Start(), loadBootstrap(h, "etcd"), loadBootstrap(h, "flannel"),
-			main, pods, h.Source().InstallCNIPlugins(),
+			p.Bootstrap.Start(), loadBootstrap(p.Images, "etcd"), loadBootstrap(p.Images, "flannel"),
+			main, pods, p.Images.Source.InstallCNIPlugins(),
 		},
-		{madeDirs(h)},
+		{madeDirs(h.Files)},
 		{accept(h, local.Loaded)},
 	}.Within(h.Timeout())
 }

@@ -118,7 +118,7 @@ func forget(h *local.Host, role string) error {
 // madeDirs is the step that repairs the record of created directories, with
 // the directories that any host may have. /etc/cni/net.d is not among them,
 // because containerd creates it and exits when it is removed.
-func madeDirs(h *local.Host) step.Step {
-	return host.MadeDirs(h.Files, append(controlplane.Dirs(), kubelet.Dir, kubelet.Dir+"/pki",
+func madeDirs(files host.Files) step.Step {
+	return host.MadeDirs(files, append(controlplane.Dirs(), kubelet.Dir, kubelet.Dir+"/pki",
 		"/opt/cni", image.CNIDir, "/var/lib/cni", "/var/log/pods", "/var/log/containers", "/var/log/kubernetes"))
 }

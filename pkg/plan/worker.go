@@ -4,8 +4,10 @@ import (
 	"slices"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/agent"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kubelet"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/membership"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/preflight"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -15,48 +17,49 @@ import (
 // control plane signs, the main Docker in flannel's subnet, and a kubelet
 // that gets its certificate by the token.
 func Worker(h *local.Host) step.Plan {
-	h = h.WithImages(h.ImagesOf(local.Worker))
+	p := parts.New(h.WithImages(h.ImagesOf(local.Worker)), local.Worker)
+	early := earlyKubelet(p.Network, p.Node, p.ControlPlane.StaticPods.Early().If(false), p.Join)
 	return slices.Concat(
-		workerEngines(h),
-		podNetwork(h, local.Worker, earlyKubelet(h, local.Worker)...),
-		beforeKubelet(h, local.Worker),
-		joinCluster(h),
-		end(h, local.Worker),
+		step.Plan{{remember(h, local.Worker), preflight.Room(h)}}, h.Supply.Plan,
+		workerEngines(p),
+		podNetwork(p.Network, early...),
+		beforeKubelet(p.Node),
+		joinCluster(p.Node, p.Network, p.Join),
+		end(accept(h, local.Worker), p.Images),
 	).Within(h.Timeout())
 }
 
 // workerEngines is the stage that starts the bootstrap Docker and the agent, both of
 // which flanneld needs, and loads images.
-func workerEngines(h *local.Host) step.Plan {
-	bootstrap := parts.Bootstrap(h)
-	flannel := loadBootstrap(h, "flannel")
-	main, pods := parts.Load(h)
-	return slices.Concat(step.Plan{{remember(h, local.Worker), preflight.Room(h)}}, h.Supply.Plan, step.Plan{
-		{parts.FetchBundle(h, local.Worker)},
+func workerEngines(p parts.Parts) step.Plan {
+	flannel := loadBootstrap(p.Images, "flannel")
+	main, pods := p.Images.Load()
+	return step.Plan{
+		{p.Images.Fetch()},
 		// Nothing restarts Docker here: some releases hang if firewalld reloads meanwhile
 		// (https://github.com/moby/moby/issues/50619).
-		{parts.OnDocker0(h, parts.Firewall(h, local.Worker).Permit()), kubelet.RememberSysctls(h.Files)}, // before files that show that the kubelet has run
+		// The sysctls come before files that show that the kubelet has run.
+		{p.Network.OnDocker0(p.Network.Firewall.Permit()), kubelet.RememberSysctls(p.Docker.Files)},
 		{
-			parts.MainDocker(h).Resume(), h.Join.Save(),
-			parts.FlannelCertificate(h), parts.RegistryFiles(h), parts.CRI(h).Enable(),
+			p.Docker.Resume(), p.Join.Save(), p.Join.FlannelCertificate(),
+			p.Images.RegistryFiles(), p.Node.CRI.Enable(),
 		},
-		{bootstrap.Containerd()},
+		{p.Bootstrap.Containerd()},
 		{
 			// The agent is in the stage of the bootstrap Docker, which therefore would not wait for
 			// the Undo of the agent, and of all that ends before it.
-			bootstrap.Start().UndoAfter(flannel.ID, agent.StartID), flannel,
-			main, pods, cniPlugins(h), startAgent(h, local.Worker),
+			p.Bootstrap.Start().UndoAfter(flannel.ID, agent.StartID), flannel,
+			main, pods, cniPlugins(p.Images), startAgent(p.Agent),
 		},
-	})
+	}
 }
 
 // joinCluster is the stage in which the kubelet joins and its node becomes Ready.
-func joinCluster(h *local.Host) step.Plan {
-	node := parts.Node(h, kubelet.Kubeconfig)
-	return append(startKubelet(h, local.Worker),
-		keepNetwork(h),
-		[]step.Step{
-			madeDirs(h), h.Join.Forget(), parts.Watched(node.Mark(marks(h, local.Worker))),
-			parts.Watched(node.WaitReady().If(networkInstalled(h))),
-		})
+func joinCluster(node parts.Node, network parts.Network, join parts.Join) step.Plan {
+	return step.Plan{
+		{node.Kubelet.Start().UndoAfter(host.MadeDirsID)},
+		{membership.Joined(node).UndoAfter(kubelet.StartID)},
+		keepNetwork(network, node.Proxy),
+		{madeDirs(node.Kubelet.Files), join.Forget(), node.Mark(), node.WaitReady()},
+	}
 }

@@ -124,6 +124,7 @@ func lookAtHost(ctx context.Context) (Status, error) {
 		return status, err
 	}
 	status.Host = identityOf(h)
+	p := parts.New(h, saved.Role)
 	status.Role, status.UpToDate, status.Repairs = saved.Role, saved.Lost == nil, agent.Repairs(host.Files{})
 	status.SettingsLost = textOf(saved.Lost)
 	status.lookAtCertificates()
@@ -132,13 +133,13 @@ func lookAtHost(ctx context.Context) (Status, error) {
 	defer stop(nil)
 	var others sync.WaitGroup
 	others.Go(func() {
-		status.Etcd = membersOf(ctx, h, saved.Role)
+		status.Etcd = membersOf(h.Limited(ctx), p.Etcd.Endpoint, saved.Role)
 		if err := etcd.Quorum(status.Etcd); err != nil {
 			status.Quorum = err.Error()
 			stop(errors.New("no answer, as etcd has no quorum"))
 		}
 	})
-	others.Go(func() { status.Docker = textOf(preflight.DockerProblems(looking, h)) })
+	others.Go(func() { status.Docker = textOf(preflight.DockerProblems(looking, p.Docker, preflight.Networks(h))) })
 	others.Go(func() { status.NetworkPolicy = textOf(plan.UnenforcedPolicies(looking, h)) })
 	others.Go(func() { status.NodesExpired = textOf(membership.ExpiredNodes(looking, h)) })
 	for _, f := range (&step.Runner{}).Look(looking, made) {
@@ -147,7 +148,7 @@ func lookAtHost(ctx context.Context) (Status, error) {
 		status.Steps = append(status.Steps, one)
 	}
 	others.Wait()
-	status.Programs, status.ControlPlanes = h.Programs(), parts.ControlPlanes(h)
+	status.Programs, status.ControlPlanes = h.Programs(), parts.ControlPlanes(h.Files)
 	if saved.Role == local.Master {
 		status.Rotation = renewal.UnderWay(ctx, h)
 	}
@@ -170,11 +171,11 @@ func (s *Status) lookAtCertificates() {
 }
 
 // membersOf returns none if this host's etcd cannot be asked, which its step reports.
-func membersOf(ctx context.Context, h *local.Host, role string) []etcd.MemberStatus {
+func membersOf(ctx context.Context, own etcd.Endpoint, role string) []etcd.MemberStatus {
 	if role != config.RoleMaster {
 		return nil
 	}
-	members, _ := parts.Etcd(h).Status(h.Limited(ctx))
+	members, _ := own.Status(ctx)
 	return members
 }
 

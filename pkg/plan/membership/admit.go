@@ -27,10 +27,10 @@ import (
 
 // admit reserves a subnet for a host, unless another CNI plugin provides the
 // network, and creates an etcd user that may write the lease of that subnet.
-func admit(ctx context.Context, h *local.Host, client *clientv3.Client, host, user string) error {
+func admit(ctx context.Context, network parts.Network, client *clientv3.Client, host, user string) error {
 	key := ""
-	if h.OwnNetwork() {
-		subnet, err := parts.Network(h).Reserve(ctx, client, host)
+	if network.Leases() {
+		subnet, err := network.Flannel.Reserve(ctx, client, host)
 		if err != nil {
 			return err
 		}
@@ -40,8 +40,8 @@ func admit(ctx context.Context, h *local.Host, client *clientv3.Client, host, us
 }
 
 // admitWorker is admit for a further certificate of a worker.
-func admitWorker(ctx context.Context, h *local.Host, client *clientv3.Client, host, user string) error {
-	if err := admit(ctx, h, client, host, user); err != nil {
+func admitWorker(ctx context.Context, network parts.Network, client *clientv3.Client, host, user string) error {
+	if err := admit(ctx, network, client, host, user); err != nil {
 		return err
 	}
 	return etcd.DropFormer(ctx, client, host, user)
@@ -58,18 +58,22 @@ func expel(ctx context.Context, client *clientv3.Client, host string) error {
 
 // Admitted is the step with which a control plane admits itself. The agents
 // of control planes admit workers.
-func Admitted(h *local.Host) step.Step {
-	new := step.Diff{"add etcd user " + etcd.HostUser(h.Config.HostName)}
-	return parts.Etcd(h).Step("admit", "give this host its place in etcd", new,
+func Admitted(own etcd.Member, network parts.Network) step.Step {
+	new := step.Diff{"add etcd user " + etcd.HostUser(own.Name)}
+	return own.Step("admit", "give this host its place in etcd", new,
 		func(ctx context.Context, client *clientv3.Client) (step.Diff, error) {
-			return missingPlace(ctx, h, client)
+			return missingPlace(ctx, own.Name, network, client)
 		},
-		func(ctx context.Context, client *clientv3.Client) error { return takePlace(ctx, h, client) })
+		func(ctx context.Context, client *clientv3.Client) error {
+			return takePlace(ctx, own.Name, network, client)
+		})
 }
 
 // missingPlace lists the changes that takePlace would make.
-func missingPlace(ctx context.Context, h *local.Host, client *clientv3.Client) (diff step.Diff, err error) {
-	name, key := h.Config.HostName, ""
+func missingPlace(
+	ctx context.Context, name string, network parts.Network, client *clientv3.Client,
+) (diff step.Diff, err error) {
+	key := ""
 	removed, err := etcd.ReadRemoved(ctx, client, name)
 	if err := cmp.Or(err, etcd.CheckName(ctx, client, name)); err != nil {
 		return nil, err
@@ -77,8 +81,8 @@ func missingPlace(ctx context.Context, h *local.Host, client *clientv3.Client) (
 	if removed != nil {
 		diff = append(diff, "accept the certificates of this host again")
 	}
-	if h.OwnNetwork() {
-		subnet, err := parts.Network(h).Reserved(ctx, client, name)
+	if network.Leases() {
+		subnet, err := network.Flannel.Reserved(ctx, client, name)
 		if err != nil || !subnet.IsValid() {
 			return append(diff, "reserve a subnet for this host"), err
 		}
@@ -90,32 +94,34 @@ func missingPlace(ctx context.Context, h *local.Host, client *clientv3.Client) (
 
 // takePlace admits this host. The user of a removed worker of this name is no longer
 // refused: a control plane issues its own certificates.
-func takePlace(ctx context.Context, h *local.Host, client *clientv3.Client) error {
-	name := h.Config.HostName
-	return errors.Join(etcd.DropRemoved(ctx, client, name), admit(ctx, h, client, name, etcd.HostUser(name)))
+func takePlace(ctx context.Context, name string, network parts.Network, client *clientv3.Client) error {
+	return errors.Join(etcd.DropRemoved(ctx, client, name), admit(ctx, network, client, name, etcd.HostUser(name)))
 }
 
 // Issue answers the pending requests for flannel's certificates.
-func Issue(ctx context.Context, h *local.Host) error {
+func Issue(ctx context.Context, own parts.Etcd, network parts.Network) error {
+	files := own.Endpoint.Files
 	return join.Issuer{
 		API: kube.Kubeconfig(controlplane.AgentConf), User: etcd.HostUser,
-		ControlPlanes:   parts.ControlPlaneNames(h),
+		ControlPlanes:   own.ControlPlaneNames,
 		CertificateUser: etcd.CertificateUser,
 		Admit: func(ctx context.Context, host, user string) error {
-			return parts.Etcd(h).Do(ctx, func(client *clientv3.Client) error { return admitWorker(ctx, h, client, host, user) })
+			return own.Endpoint.Do(ctx, func(client *clientv3.Client) error {
+				return admitWorker(ctx, network, client, host, user)
+			})
 		},
 		Sign: func(user string, public crypto.PublicKey) ([]byte, error) {
-			authority, err := controlplane.Signer(h.Files, controlplane.EtcdCA)
+			authority, err := controlplane.Signer(files, controlplane.EtcdCA)
 			if err != nil {
 				return nil, err
 			}
-			return authority.Sign(pki.Request{CommonName: user, Client: true, Life: controlplane.ReadLeafLife(h.Files)}, public, time.Now())
+			return authority.Sign(pki.Request{CommonName: user, Client: true, Life: controlplane.ReadLeafLife(files)}, public, time.Now())
 		},
 	}.Issue(ctx)
 }
 
-func knownHosts(ctx context.Context, h *local.Host) (all []join.Host, err error) {
-	err = parts.Etcd(h).Do(ctx, func(client *clientv3.Client) error {
+func knownHosts(ctx context.Context, own etcd.Endpoint) (all []join.Host, err error) {
+	err = own.Do(ctx, func(client *clientv3.Client) error {
 		listed, err := etcd.Listed(ctx, client)
 		if err != nil {
 			return err

@@ -11,25 +11,25 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-func approver(h *local.Host, kubeconfig string) join.Approver {
+func approver(own parts.Etcd, network parts.Network, kubeconfig string) join.Approver {
+	member := own.Member
 	return join.Approver{
 		API:      kube.Kubeconfig(kubeconfig),
-		Reserved: []netip.Prefix{local.Prefix(h.Config.FlannelNetwork), local.Prefix(h.Config.ServiceNetwork)},
-		Hosts:    func(ctx context.Context) ([]join.Host, error) { return knownHosts(ctx, h) },
-		Control:  h.Config.HostName, Certificates: func() ([]string, error) { return kubeletFingerprints(h) },
+		Reserved: []netip.Prefix{network.Flannel.CIDR, network.Services},
+		Hosts:    func(ctx context.Context) ([]join.Host, error) { return knownHosts(ctx, own.Endpoint) },
+		Control:  member.Name, Certificates: func() ([]string, error) { return kubeletFingerprints(member.Files) },
 	}
 }
 
 // kubeletFingerprints returns the SHA-256 of each client certificate that the
 // kubelet of this host has or had.
-func kubeletFingerprints(h *local.Host) (all []string, err error) {
-	err = host.Each(h.Files.Match(join.KubeletCertificates), func(path string) error {
-		data, err := h.Files.Read(path)
+func kubeletFingerprints(files host.Files) (all []string, err error) {
+	err = host.Each(files.Match(join.KubeletCertificates), func(path string) error {
+		data, err := files.Read(path)
 		if err != nil {
 			return err
 		}
@@ -47,17 +47,17 @@ func kubeletFingerprints(h *local.Host) (all []string, err error) {
 }
 
 // ServingCertificate approves the serving certificate of this control plane.
-func ServingCertificate(h *local.Host) step.Step {
-	return approver(h, controlplane.AdminConf).Own(h.Files, h.Config.HostName)
+func ServingCertificate(own parts.Etcd, network parts.Network) step.Step {
+	return approver(own, network, controlplane.AdminConf).Own(own.Member.Files, own.Member.Name)
 }
 
 // ApproveNodes answers the pending requests of joining kubelets.
-func ApproveNodes(ctx context.Context, h *local.Host) error {
-	approver := join.NodeApprover{API: kube.Kubeconfig(controlplane.AgentConf), ControlPlanes: parts.ControlPlaneNames(h)}
+func ApproveNodes(ctx context.Context, own parts.Etcd) error {
+	approver := join.NodeApprover{API: kube.Kubeconfig(controlplane.AgentConf), ControlPlanes: own.ControlPlaneNames}
 	return errors.Join(approver.Approve(ctx), approver.DropUsed(ctx))
 }
 
 // Approve answers the pending requests for serving certificates.
-func Approve(ctx context.Context, h *local.Host) error {
-	return approver(h, controlplane.AgentConf).Approve(ctx)
+func Approve(ctx context.Context, own parts.Etcd, network parts.Network) error {
+	return approver(own, network, controlplane.AgentConf).Approve(ctx)
 }

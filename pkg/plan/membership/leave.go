@@ -16,7 +16,6 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/kubelet"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/node"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
@@ -30,11 +29,12 @@ import (
 func Leave(ctx context.Context, h *local.Host, force bool) (left []string, err error) {
 	ctx = h.Limited(ctx)
 	name := h.Config.HostName
-	if h.Saved.Role != local.Master || len(parts.Others(h)) == 0 {
+	p := parts.New(h, local.Master)
+	if h.Saved.Role != local.Master || len(p.Etcd.Member.Peers) == 0 {
 		return nil, nil
 	}
 	goodbye := func(ctx context.Context, client *clientv3.Client) error { return expel(ctx, client, name) }
-	if err := parts.EtcdMember(h).Leave(ctx, goodbye); err != nil {
+	if err := p.Etcd.Member.Leave(ctx, goodbye); err != nil {
 		if !force {
 			return nil, err
 		}
@@ -42,10 +42,10 @@ func Leave(ctx context.Context, h *local.Host, force bool) (left []string, err e
 	}
 	// A kubelet that is about to register, as after a boot, would create the
 	// node again.
-	if err := parts.Kubelet(h, local.Master).Start().Undo(ctx); err != nil {
+	if err := p.Node.Kubelet.Start().Undo(ctx); err != nil {
 		return left, err
 	}
-	if err := removeNode(ctx, h, name); err != nil {
+	if err := removeNode(ctx, p.Cluster, name); err != nil {
 		left = append(left, err.Error()+"; `kubectl delete node "+name+"` on another control plane removes it")
 	}
 	return left, nil
@@ -54,13 +54,13 @@ func Leave(ctx context.Context, h *local.Host, force bool) (left []string, err e
 // Joined is the step that waits until the kubelet of a worker has joined. Undo asks the
 // control planes to remove the worker, which may not do this itself. It requires that the
 // kubelet has stopped: a kubelet would create the node again.
-func Joined(h *local.Host) step.Step {
-	joined := parts.Kubelet(h, local.Worker).Joined()
+func Joined(own parts.Node) step.Step {
+	joined := own.Kubelet.Joined()
 	joined.Undo = func(ctx context.Context) error {
-		err := parts.Node(h, kubelet.Kubeconfig).Depart(step.WithLimit(ctx, step.CheckLimit(ctx)))
+		err := own.Object.Depart(step.WithLimit(ctx, step.CheckLimit(ctx)))
 		// A host without this kubeconfig has no node, or an earlier turndown has asked.
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			name := h.Config.HostName
+			name := own.Object.Name
 			step.Leave(ctx, fmt.Sprintf("node %s is listed, and its certificates are valid, until `kube-bootstrap forget %s` on a control plane: %v", name, name, err))
 		}
 		return nil
@@ -69,36 +69,41 @@ func Joined(h *local.Host) step.Step {
 }
 
 // LetGo removes the workers that asked to leave. Control planes leave by themselves.
-func LetGo(ctx context.Context, h *local.Host) error {
+func LetGo(ctx context.Context, own parts.Etcd, cluster parts.Cluster) error {
 	names, err := node.Names(ctx, kube.Kubeconfig(controlplane.AgentConf), node.Departs)
 	if err != nil || len(names) == 0 {
 		return err
 	}
-	controlPlanes, err := parts.ControlPlaneNames(h)(ctx)
+	controlPlanes, err := own.ControlPlaneNames(ctx)
 	if err != nil {
 		return err
 	}
 	workers := slices.DeleteFunc(names, func(name string) bool { return slices.Contains(controlPlanes, name) })
-	return host.Each(workers, func(name string) error { return removeHost(ctx, h, name, false) })
+	return host.Each(workers, func(name string) error { return removeHost(ctx, own.Endpoint, cluster, name, false) })
 }
 
 // removeHost removes a worker's rights, and then its node.
-func removeHost(ctx context.Context, h *local.Host, name string, compromised bool) error {
-	ban := func(ctx context.Context, h *local.Host, client *clientv3.Client, name string) error {
-		return banNode(ctx, h, client, name, compromised)
+func removeHost(
+	ctx context.Context, own etcd.Endpoint, cluster parts.Cluster, name string, compromised bool,
+) error {
+	ban := func(ctx context.Context, client *clientv3.Client, name string) error {
+		return banNode(ctx, cluster, client, name, compromised)
 	}
-	if err := parts.Etcd(h).Do(ctx, func(client *clientv3.Client) error {
-		return removeRights(ctx, h, client, name, ban)
+	if err := own.Do(ctx, func(client *clientv3.Client) error {
+		return removeRights(ctx, client, name, ban)
 	}); err != nil {
 		return err
 	}
-	return removeNode(ctx, h, name)
+	return removeNode(ctx, cluster, name)
 }
 
 // removeRights bans the kubelet of a host before it removes the place in etcd, by which
 // a second call knows the host: its node may be gone.
-func removeRights(ctx context.Context, h *local.Host, client *clientv3.Client, name string, ban func(context.Context, *local.Host, *clientv3.Client, string) error) error {
-	if err := ban(ctx, h, client, name); err != nil {
+func removeRights(
+	ctx context.Context, client *clientv3.Client, name string,
+	ban func(context.Context, *clientv3.Client, string) error,
+) error {
+	if err := ban(ctx, client, name); err != nil {
 		return err
 	}
 	return expel(ctx, client, name)
@@ -108,8 +113,9 @@ func removeRights(ctx context.Context, h *local.Host, client *clientv3.Client, n
 // that its certificates are useless, its flannel subnet, and its node. It
 // must run on a control plane. A second call completes an interrupted one.
 func Forget(ctx context.Context, h *local.Host, name string) error {
-	return forget(h.Limited(ctx), h, name, false, func(ctx context.Context) (known bool, err error) {
-		ip, err := parts.Anywhere(h, name).Dead(ctx)
+	p := parts.InForce(h)
+	return forget(h.Limited(ctx), p.Etcd.Member, p.Cluster, name, false, func(ctx context.Context) (known bool, err error) {
+		ip, err := p.Cluster.Node(name).Dead(ctx)
 		return ip != "", err
 	})
 }
@@ -118,28 +124,32 @@ func Forget(ctx context.Context, h *local.Host, name string) error {
 // not: the worker itself writes the address at which it would be asked. It also deletes
 // the worker's pods, whose tokens would open the API until they are gone.
 func ForgetCompromised(ctx context.Context, h *local.Host, name string) error {
-	ctx = h.Limited(ctx)
-	if err := forget(ctx, h, name, true, parts.Anywhere(h, name).Exists); err != nil {
+	ctx, p := h.Limited(ctx), parts.InForce(h)
+	one := p.Cluster.Node(name)
+	if err := forget(ctx, p.Etcd.Member, p.Cluster, name, true, one.Exists); err != nil {
 		return err
 	}
-	return parts.Anywhere(h, name).DropPods(ctx)
+	return one.DropPods(ctx)
 }
 
 // forget removes a host that known, its place in etcd, or the members of etcd show to be
 // a host of the cluster.
-func forget(ctx context.Context, h *local.Host, name string, compromised bool, known func(context.Context) (bool, error)) error {
-	ip, err := parts.EtcdMember(h).Forget(ctx, name)
+func forget(
+	ctx context.Context, own etcd.Member, cluster parts.Cluster, name string, compromised bool,
+	known func(context.Context) (bool, error),
+) error {
+	ip, err := own.Forget(ctx, name)
 	found := ip != ""
 	if !found && err == nil {
 		found, err = known(ctx)
 	}
 	if !found && err == nil {
-		err = parts.Etcd(h).Do(ctx, func(client *clientv3.Client) error { return hasPlace(ctx, client, name) })
+		err = own.Do(ctx, func(client *clientv3.Client) error { return hasPlace(ctx, client, name) })
 	}
 	if err != nil {
 		return err
 	}
-	return removeHost(ctx, h, name, compromised)
+	return removeHost(ctx, own.Endpoint, cluster, name, compromised)
 }
 
 // hasPlace returns a problem unless a host has an etcd user or a subnet, which it gets when
@@ -158,15 +168,17 @@ func hasPlace(ctx context.Context, client *clientv3.Client, name string) error {
 
 // removeNode deletes the node. It gives up after CheckLimit, because the host
 // can leave without this.
-func removeNode(ctx context.Context, h *local.Host, name string) error {
-	return step.Until(step.WithLimit(ctx, step.CheckLimit(ctx)), parts.Anywhere(h, name).Remove, nil)
+func removeNode(ctx context.Context, cluster parts.Cluster, name string) error {
+	return step.Until(step.WithLimit(ctx, step.CheckLimit(ctx)), cluster.Node(name).Remove, nil)
 }
 
 // banNode makes the API servers refuse the certificates of a removed worker's
 // kubelet. It first deletes its requests, so that only a certificate that is
 // later requested with a token is accepted again.
-func banNode(ctx context.Context, h *local.Host, client *clientv3.Client, name string, compromised bool) error {
-	if err := join.DeleteNodeRequests(ctx, parts.Anywhere(h, name).API, name); err != nil {
+func banNode(
+	ctx context.Context, cluster parts.Cluster, client *clientv3.Client, name string, compromised bool,
+) error {
+	if err := join.DeleteNodeRequests(ctx, cluster.Node(name).API, name); err != nil {
 		return err
 	}
 	return noteRemoved(ctx, client, name, compromised)
@@ -184,8 +196,8 @@ func noteRemoved(ctx context.Context, client *clientv3.Client, name string, comp
 }
 
 // RefuseRemoved configures this host's API server to refuse removed nodes.
-func RefuseRemoved(ctx context.Context, h *local.Host) error {
-	return parts.Etcd(h).Do(ctx, func(client *clientv3.Client) error {
+func RefuseRemoved(ctx context.Context, own etcd.Endpoint) error {
+	return own.Do(ctx, func(client *clientv3.Client) error {
 		removed, err := etcd.ListRemoved(ctx, client, time.Now())
 		if err != nil {
 			return err
@@ -197,7 +209,7 @@ func RefuseRemoved(ctx context.Context, h *local.Host) error {
 		for _, r := range removed {
 			nodes = append(nodes, controlplane.RemovedNode{Name: r.Host, Accepted: r.Accepted})
 		}
-		return errors.Join(acceptErr, controlplane.RefuseRemoved(h.Files, nodes))
+		return errors.Join(acceptErr, controlplane.RefuseRemoved(own.Files, nodes))
 	})
 }
 

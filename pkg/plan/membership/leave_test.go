@@ -13,22 +13,28 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
+
+// networkOf returns the pod network of a host with these settings.
+func networkOf(cfg config.Config) parts.Network {
+	return parts.New(&local.Host{Config: cfg}, local.Worker).Network
+}
 
 // TestASecondForgetCompletesTheFirst: the node of the host is gone, so that only its place
 // in etcd shows that it was in the cluster.
 func TestASecondForgetCompletesTheFirst(t *testing.T) {
 	e, client := newEtcd(t)
-	h := &local.Host{Config: config.Default()}
-	must.NoError(t, admit(t.Context(), h, client, "w1", etcd.CertificateUser("w1", "1a2b")))
+	network := networkOf(config.Default())
+	must.NoError(t, admit(t.Context(), network, client, "w1", etcd.CertificateUser("w1", "1a2b")))
 	bans, banned := errDown, 0
-	ban := func(context.Context, *local.Host, *clientv3.Client, string) error {
+	ban := func(context.Context, *clientv3.Client, string) error {
 		banned++
 		return bans
 	}
-	remove := func() error { return removeRights(t.Context(), h, client, "w1", ban) }
+	remove := func() error { return removeRights(t.Context(), client, "w1", ban) }
 	known := func(what string) {
 		t.Helper()
 		if err := hasPlace(t.Context(), client, "w1"); err != nil {

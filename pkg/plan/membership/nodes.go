@@ -27,7 +27,7 @@ func ExpiredNodes(ctx context.Context, h *local.Host) error {
 	}
 	ctx, cancel := step.Checking(h.Limited(ctx))
 	defer cancel()
-	controlPlanes, err := parts.ControlPlaneNames(h)(ctx)
+	controlPlanes, err := parts.InForce(h).Etcd.ControlPlaneNames(ctx)
 	if err != nil {
 		return nil
 	}
@@ -64,8 +64,7 @@ func expiredNodes(nodes []corev1.Node, controlPlanes []string, since time.Time) 
 // on a control plane. It does nothing if the node has not joined yet, because
 // it will register with them.
 func Mark(ctx context.Context, h *local.Host, name string, labels, taints []string) error {
-	other := parts.Node(h, controlplane.AdminConf)
-	other.Name = name
+	other := parts.ObjectOf(name, controlplane.AdminConf)
 	if _, known, err := other.Taints(ctx); err != nil || !known {
 		return err
 	}

@@ -3,35 +3,100 @@ package parts
 import (
 	"bytes"
 	"context"
+	"net"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/addon"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kubelet"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// FurtherAddons returns the steps that apply the user's addons. Only the
+// Addons are the addons of the cluster that this host applies.
+type Addons struct {
+	addon.Addons
+	host *local.Host
+}
+
+func newAddons(h *local.Host) Addons {
+	settings := func() (addon.Settings, error) { return addonSettings(h) }
+	return Addons{addon.Addons{API: kube.Kubeconfig(controlplane.AdminConf), Settings: settings}, h}
+}
+
+// addonSettings returns the values in the manifests. It reads certificates that an earlier step issues.
+func addonSettings(h *local.Host) (addon.Settings, error) {
+	ca, err := h.Files.Read(join.ClusterCAFile)
+	kubeletCA, _ := h.Files.Read(controlplane.KubeletCAFile) // only metrics-server needs it, see ApplyNamed
+	// Pods of addons use the single control plane, or the kubernetes Service, which
+	// several control planes need and which is usable slightly later.
+	podServer, forward := "", ""
+	if !Several(h) {
+		podServer = net.JoinHostPort(h.Config.IPAddress, strconv.Itoa(h.Config.APIServerPort))
+	}
+	// Otherwise CoreDNS would refuse to start.
+	// https://github.com/coredns/coredns/blob/v1.14.6/plugin/forward/setup.go#L182-L184
+	if kubelet.HasResolver(h.Files) {
+		forward = "/etc/resolv.conf"
+	}
+	return addon.Settings{
+		ProxyImage: h.Program("kube-proxy"), DNSImage: h.Image("coredns"), FlannelImage: h.Image("flannel"), Backend: h.Config.FlannelBackend,
+		Server: local.BalancedAPI(h), PodServer: podServer,
+		Forward: forward, PodCIDR: h.Config.FlannelNetwork, DNSDomain: h.Config.DNSDomain, DNSIP: h.Config.DNSServerIP,
+		ClusterCA: ca, ProxyFields: h.Config.ProxyFields(), KubeletCA: kubeletCA, MetricsImage: h.Image("metrics-server"),
+		LocalPathImage: h.Image("local-path-provisioner"), HelperImage: h.Image("hyperkube"), VolumesDir: kubelet.VolumesDir,
+		ControllerImage: h.Image("metallb-controller"), SpeakerImage: h.Image("metallb-speaker"),
+		LoadBalancerAddresses: h.Config.LoadBalancerAddresses,
+	}, err
+}
+
+// Network is the step that applies the pod network before any other pod, because no pod
+// starts without it. A joining control plane does not apply it.
+func (a Addons) Network() step.Step {
+	const id, name = step.ID("pod-network"), "apply the pod network"
+	switch cfg := a.host.Config; {
+	case a.host.OwnNetwork() || cfg.CNIPlugin == config.CNINone || cfg.Join:
+		return step.Step{}
+	case cfg.CNIPlugin == config.CNIFlannel:
+		return a.ApplyManifest(id, name, a.Flannel)
+	}
+	return a.apply(id, name, NetworkManifest(a.host))
+}
+
+// Further returns the steps that apply the user's addons. Only the
 // first control plane applies them. No step waits for their pods, because the
 // cluster works without them.
-func FurtherAddons(h *local.Host) []step.Step {
+func (a Addons) Further() []step.Step {
 	var all []step.Step
-	for _, name := range WantedAddons(h) {
+	for _, name := range WantedAddons(a.host) {
 		if !addon.Contained(name) {
-			all = append(all, ApplyManifest(h, step.IDOf("addon", name), "apply addon "+name, AddonManifest(h, name)))
+			all = append(all, a.apply(step.IDOf("addon", name), "apply addon "+name, AddonManifest(a.host, name)))
 		}
 	}
-	all = append(all, ContainedAddons(h)...)
-	for _, name := range DroppedAddons(h) {
-		all = append(all, Addons(h).RemoveNamed(name))
+	all = append(all, a.Contained()...)
+	for _, name := range DroppedAddons(a.host) {
+		all = append(all, a.RemoveNamed(name))
 	}
-	if dropsAddresses(h) {
-		all = append(all, Addons(h).RemoveAddresses())
+	if dropsAddresses(a.host) {
+		all = append(all, a.RemoveAddresses())
+	}
+	return all
+}
+
+// Contained returns the steps that apply the wanted addons that
+// kube-bootstrap contains.
+func (a Addons) Contained() (all []step.Step) {
+	for _, name := range WantedAddons(a.host) {
+		if addon.Contained(name) {
+			all = append(all, a.ApplyNamed(name))
+		}
 	}
 	return all
 }
@@ -40,21 +105,6 @@ func FurtherAddons(h *local.Host) []step.Step {
 func dropsAddresses(h *local.Host) bool {
 	return h.Saved.Role == local.Master && slices.Contains(WantedAddons(h), config.AddonMetalLB) &&
 		len(h.Saved.Config.LoadBalancerAddresses) > 0 && len(h.Config.LoadBalancerAddresses) == 0
-}
-
-// ContainedAddons returns the steps that apply the wanted addons that
-// kube-bootstrap contains. They are deferred, because a manifest contains a
-// certificate that an earlier step issues.
-func ContainedAddons(h *local.Host) (all []step.Step) {
-	for _, name := range WantedAddons(h) {
-		if addon.Contained(name) {
-			all = append(all, later(step.IDOf("addon", name), "apply addon "+name, func() (step.Step, error) {
-				_, err := h.Files.Read(controlplane.KubeletCAFile)
-				return Addons(h).ApplyNamed(name), err
-			}))
-		}
-	}
-	return all
 }
 
 // DroppedAddons returns the contained addons that only the settings in force have.
@@ -84,6 +134,11 @@ func WantedAddons(h *local.Host) []string {
 		return nil
 	}
 	return h.Config.Addons
+}
+
+// NetworkManifest returns the manifest of another CNI plugin.
+func NetworkManifest(h *local.Host) Manifest {
+	return Manifest{h, "cniPlugin", addon.Where(h.Config.CNIPlugin), host.StateDir + "/network.yaml"}
 }
 
 // AddonManifest returns the manifest of an addon.
@@ -145,12 +200,12 @@ func (m Manifest) keep(ctx context.Context) error {
 	return m.Files.Put([]host.File{{Path: m.kept, Data: data}})
 }
 
-// ApplyManifest returns the step that applies a manifest and saves a copy
+// apply returns the step that applies a manifest and saves a copy
 // once the API server has accepted it. Undo only removes the copy, because
 // the objects disappear with the cluster.
-func ApplyManifest(h *local.Host, id step.ID, name string, m Manifest) step.Step {
+func (a Addons) apply(id step.ID, name string, m Manifest) step.Step {
 	within := func(ctx context.Context) step.Step {
-		return Addons(h).ApplyManifest(id, name, func() ([]byte, error) { return m.text(ctx) })
+		return a.ApplyManifest(id, name, func() ([]byte, error) { return m.text(ctx) })
 	}
 	return step.Step{
 		ID: id, Name: name,
@@ -162,6 +217,6 @@ func ApplyManifest(h *local.Host, id step.ID, name string, m Manifest) step.Step
 			}
 			return m.keep(ctx)
 		},
-		Undo: func(context.Context) error { return h.Files.Drop(m.kept) },
+		Undo: func(context.Context) error { return m.Files.Drop(m.kept) },
 	}
 }

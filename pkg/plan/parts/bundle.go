@@ -9,11 +9,11 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// FetchBundle is the step with which a host that joins fetches the bundle of a control plane, if
+// fetchBundle is the step with which a host that joins fetches the bundle of a control plane, if
 // it lacks images. The bundle stays on the host, so that a killed run continues the transfer, and
 // that the agent restores images while no control plane answers. A further control plane passes
 // it on.
-func FetchBundle(h *local.Host, role string) step.Step {
+func fetchBundle(h *local.Host, role string) step.Step {
 	return step.Step{
 		ID: "fetch-bundle", Name: "fetch images from a control plane",
 		Check: func(ctx context.Context) (step.Diff, error) {

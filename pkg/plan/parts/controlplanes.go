@@ -16,8 +16,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 )
 
-// Balancer returns the balancer of this host.
-func Balancer(h *local.Host, role string) balancer.Balancer {
+// newBalancer returns the balancer of this host.
+func newBalancer(h *local.Host, role string) balancer.Balancer {
 	settings := local.Balancing(h)
 	settings.EtcdPort = etcd.ClientPort
 	if role == local.Worker {
@@ -39,8 +39,8 @@ func seeds(h *local.Host, role string) []string {
 }
 
 // ControlPlanes lists the control planes that the balancer of this host knows.
-func ControlPlanes(h *local.Host) []balancer.ControlPlane {
-	state, _ := balancer.ReadState(h.Files) // empty if it was lost
+func ControlPlanes(files host.Files) []balancer.ControlPlane {
+	state, _ := balancer.ReadState(files) // empty if it was lost
 	return state.ControlPlanes
 }
 
@@ -65,30 +65,33 @@ func Others(h *local.Host) []string {
 	return slices.DeleteFunc(all, func(ip string) bool { return ip == h.Config.IPAddress })
 }
 
-// AnotherServes returns nil if the API server of another control plane is ready,
-// as the balancer of this host sees it.
-func AnotherServes(h *local.Host) error {
-	if slices.ContainsFunc(ControlPlanes(h), func(c balancer.ControlPlane) bool { return c.IP != h.Config.IPAddress && c.APIServer }) {
+// AnotherServes returns nil if the API server of another control plane than that of the address own is
+// ready, as the balancer of this host sees it.
+func AnotherServes(files host.Files, own string) error {
+	if slices.ContainsFunc(ControlPlanes(files), func(c balancer.ControlPlane) bool { return c.IP != own && c.APIServer }) {
 		return nil
 	}
 	return errors.New("the API server of no other control plane is ready")
 }
 
-// Anywhere returns a node that uses any ready API server, because the API
-// server of this host may have stopped.
-func Anywhere(h *local.Host, name string) node.Node {
-	one := Node(h, controlplane.AdminConf)
-	one.Name, one.API = name, AnyServer(h, controlplane.AdminConf)
+// Cluster is the API of the cluster by any API server that is ready, because that of this host may
+// have stopped.
+type Cluster struct{ server string } // "https://127.0.0.1:6440": see local.BalancedAPI
+
+// Node returns a node.
+func (c Cluster) Node(name string) node.Node {
+	one := ObjectOf(name, controlplane.AdminConf)
+	one.API = c.As(controlplane.AdminConf)
 	return one
 }
 
-// AnyServer connects by a kubeconfig of this host to any API server that is ready.
-func AnyServer(h *local.Host, kubeconfig string) kube.Connect {
+// As connects with the identity of a kubeconfig of this host.
+func (c Cluster) As(kubeconfig string) kube.Connect {
 	own := kube.Kubeconfig(kubeconfig)
 	return func() (*rest.Config, error) {
 		config, err := own()
 		if err == nil {
-			config.Host = local.BalancedAPI(h)
+			config.Host = c.server
 		}
 		return config, err
 	}
@@ -100,5 +103,5 @@ func UserKubeconfig(u controlplane.User) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return PKI(h).UserKubeconfig(u)
+	return InForce(h).ControlPlane.PKI.UserKubeconfig(u)
 }

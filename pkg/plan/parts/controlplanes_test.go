@@ -29,7 +29,7 @@ func TestAControlPlaneKnowsItselfWithoutAList(t *testing.T) {
 		if c.data {
 			must.NoError(t, h.Files.MkdirAll(etcd.DataDir+"/member"))
 		}
-		if got := Balancer(h, c.role).Seeds; !slices.Equal(got, c.want) {
+		if got := New(h, c.role).Balancer.Seeds; !slices.Equal(got, c.want) {
 			t.Errorf("%s, joins %t, data %t: %v, want %v", c.role, c.join, c.data, got, c.want)
 		}
 	}

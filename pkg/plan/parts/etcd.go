@@ -13,13 +13,64 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Etcd returns the etcd of this host, as its clients reach it.
-func Etcd(h *local.Host) etcd.Endpoint {
+// Etcd is the etcd of a control plane: as its clients reach it, as a member, and its container.
+type Etcd struct {
+	Endpoint etcd.Endpoint
+	Member   etcd.Member
+	Server   etcd.Server
+	joins    bool
+}
+
+func newEtcd(h *local.Host) Etcd {
 	root := etcd.Access{
 		Files: h.Files, CA: controlplane.EtcdCA + ".crt", Cert: controlplane.EtcdRoot + ".crt", Key: controlplane.EtcdRoot + ".key",
 		Issue: func(asked *tls.CertificateRequestInfo) (*tls.Certificate, error) { return issueRoot(h.Files, asked) },
 	}
-	return etcd.Endpoint{Access: root, IP: h.Config.IPAddress}
+	endpoint := etcd.Endpoint{Access: root, IP: h.Config.IPAddress}
+	member := etcd.Member{
+		Endpoint: endpoint, Name: h.Config.HostName, Peers: Others(h),
+		Addresses: addresses(h.Config.IPAddress, local.Prefix(h.Config.FlannelNetwork)),
+	}
+	server := etcd.Server{
+		Member: member, Docker: local.BootstrapDocker, Image: h.Image("etcd"), Version: h.Versions.Etcd,
+		RestartPolicy: h.Config.RestartPolicy, ExtraArgs: h.Config.ExtraArgs("etcd"),
+		ServingCert: controlplane.EtcdServer + ".crt",
+		ServingKey:  controlplane.EtcdServer + ".key",
+		PeerCA:      controlplane.EtcdPeerCA + ".crt",
+		PeerCert:    controlplane.EtcdPeer + ".crt",
+		PeerKey:     controlplane.EtcdPeer + ".key",
+		PeerName:    controlplane.PeerName,
+	}
+	return Etcd{Endpoint: endpoint, Member: member, Server: server, joins: h.Config.Join}
+}
+
+// Start starts the etcd of this host, as the first or as a joining member.
+func (e Etcd) Start() step.Step {
+	if e.joins {
+		return e.Server.Join()
+	}
+	return e.Server.Start()
+}
+
+// Keep is Start for the agent and for renewals: only a run of `master` adds this
+// host to the members of etcd.
+func (e Etcd) Keep() step.Step {
+	if e.joins {
+		return e.Server.Stay()
+	}
+	return e.Server.Start()
+}
+
+// ControlPlaneNames lists the control planes in etcd.
+func (e Etcd) ControlPlaneNames(ctx context.Context) (names []string, err error) {
+	err = e.Endpoint.Do(ctx, func(client *clientv3.Client) error {
+		listed, err := etcd.Listed(ctx, client)
+		for _, e := range listed {
+			names = append(names, e.Name)
+		}
+		return err
+	})
+	return names, err
 }
 
 // issueRoot makes root's certificate for an etcd that trusts another authority than that of
@@ -36,60 +87,4 @@ func issueRoot(files host.Files, asked *tls.CertificateRequestInfo) (*tls.Certif
 		}
 	}
 	return nil, refused
-}
-
-// EtcdMember returns this host as a member of etcd.
-func EtcdMember(h *local.Host) etcd.Member {
-	return etcd.Member{Endpoint: Etcd(h), Name: h.Config.HostName, Addresses: addresses(h), Peers: Others(h)}
-}
-
-// EtcdServer returns the container of etcd.
-func EtcdServer(h *local.Host) etcd.Server {
-	return etcd.Server{
-		Member: EtcdMember(h), Docker: local.BootstrapDocker, Image: h.Image("etcd"), Version: h.Versions.Etcd,
-		RestartPolicy: h.Config.RestartPolicy, ExtraArgs: h.Config.ExtraArgs("etcd"),
-		ServingCert: controlplane.EtcdServer + ".crt",
-		ServingKey:  controlplane.EtcdServer + ".key",
-		PeerCA:      controlplane.EtcdPeerCA + ".crt",
-		PeerCert:    controlplane.EtcdPeer + ".crt",
-		PeerKey:     controlplane.EtcdPeer + ".key",
-		PeerName:    controlplane.PeerName,
-	}
-}
-
-// StartEtcd starts the etcd of this host, as the first or as a joining member.
-func StartEtcd(h *local.Host) step.Step {
-	if h.Config.Join {
-		return EtcdServer(h).Join()
-	}
-	return EtcdServer(h).Start()
-}
-
-// KeepEtcd is StartEtcd for the agent and for renewals: only a run of `master` adds this
-// host to the members of etcd.
-func KeepEtcd(h *local.Host) step.Step {
-	if h.Config.Join {
-		return EtcdServer(h).Stay()
-	}
-	return EtcdServer(h).Start()
-}
-
-// FlannelCertificate is the step with which a worker requests flannel's
-// certificate from a control plane, which admits the worker at the same time.
-func FlannelCertificate(h *local.Host) step.Step {
-	return h.Join.FetchFlannel(etcd.HostUser(h.Config.HostName))
-}
-
-// ControlPlaneNames lists the control planes in etcd.
-func ControlPlaneNames(h *local.Host) func(context.Context) ([]string, error) {
-	return func(ctx context.Context) (names []string, err error) {
-		err = Etcd(h).Do(ctx, func(client *clientv3.Client) error {
-			listed, err := etcd.Listed(ctx, client)
-			for _, e := range listed {
-				names = append(names, e.Name)
-			}
-			return err
-		})
-		return names, err
-	}
 }

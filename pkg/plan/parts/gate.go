@@ -16,22 +16,21 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/flannel"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 )
 
 // clientLife is how long a certificate is valid that is made for one connection, in memory.
 const clientLife = 24 * time.Hour
 
 // Gate returns the gate by which workers use the etcd of this control plane.
-func Gate(h *local.Host) gate.Gate {
-	address, probe := etcd.ClientAddress(h.Config.IPAddress), balancer.Probe(asOwn(h), "/health")
+func Gate(own etcd.Endpoint) gate.Gate {
+	address, probe := etcd.ClientAddress(own.IP), balancer.Probe(asOwn(own), "/health")
 	return gate.Gate{
-		IP: h.Config.IPAddress, Etcd: address, Host: etcd.WorkerOf, Readable: etcd.Readable(), Leases: flannel.LeasesPrefix,
-		Serving: func() (*tls.Config, error) { return serving(h.Files) },
-		As:      func(user string) (*tls.Config, error) { return asUser(h.Files, user) },
+		IP: own.IP, Etcd: address, Host: etcd.WorkerOf, Readable: etcd.Readable(), Leases: flannel.LeasesPrefix,
+		Serving: func() (*tls.Config, error) { return serving(own.Files) },
+		As:      func(user string) (*tls.Config, error) { return asUser(own.Files, user) },
 		Healthy: func(ctx context.Context) error { return probe(ctx, address) },
 		Accept: func(ctx context.Context, name, key string, value []byte) error {
-			return Etcd(h).Do(ctx, func(client *clientv3.Client) error {
+			return own.Do(ctx, func(client *clientv3.Client) error {
 				planes, err := controlPlaneAddresses(ctx, client)
 				if err != nil {
 					return err
@@ -43,9 +42,8 @@ func Gate(h *local.Host) gate.Gate {
 }
 
 // asOwn returns the TLS configuration with which this host is a client of etcd.
-func asOwn(h *local.Host) func() (*tls.Config, error) {
-	own := Etcd(h)
-	return func() (*tls.Config, error) { return host.ClientTLS(h.Files, own.CA, own.Cert, own.Key) }
+func asOwn(own etcd.Endpoint) func() (*tls.Config, error) {
+	return func() (*tls.Config, error) { return host.ClientTLS(own.Files, own.CA, own.Cert, own.Key) }
 }
 
 // serving returns the TLS configuration of the gate: it has the certificate of etcd,

@@ -8,34 +8,51 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kubelet"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/maindocker"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/offline"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/registry"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
+// Images are the images of a host: where they come from, and the stores that they are loaded into.
+type Images struct {
+	Source offline.Source
+
+	stores   local.Stores
+	registry step.Step
+	fetch    step.Step
+}
+
+func newImages(h *local.Host, role string) Images {
+	return Images{Source: h.Source(), stores: h.Stores(), registry: registryFiles(h), fetch: fetchBundle(h, role)}
+}
+
 // LoadBootstrap is the step that loads one image into the bootstrap Docker.
-func LoadBootstrap(h *local.Host, name string) step.Step {
-	return h.Source().Only(name).Load(h.Stores().Bootstrap)
+func (i Images) LoadBootstrap(name string) step.Step {
+	return i.Source.Only(name).Load(i.stores.Bootstrap)
 }
 
 // Load returns the steps that load the images of the main Docker and of the pods. If
 // they run concurrently, the second waits for the end of the first, as both stores
 // share the files of Kubernetes.
-func Load(h *local.Host) (main, pods step.Step) {
-	stores := h.Stores()
-	return h.Source().Load(stores.Main), h.Source().Load(stores.Pods)
+func (i Images) Load() (main, pods step.Step) {
+	return i.Source.Load(i.stores.Main), i.Source.Load(i.stores.Pods)
 }
 
 // DropReplaced removes the images of earlier versions that nothing uses any more.
-func DropReplaced(h *local.Host) []step.Step {
-	stores := h.Stores()
-	return []step.Step{h.Source().Drop(stores.Main), h.Source().Drop(stores.Pods)}
+func (i Images) DropReplaced() []step.Step {
+	return []step.Step{i.Source.Drop(i.stores.Main), i.Source.Drop(i.stores.Pods)}
 }
+
+// Fetch is the step with which a host that joins fetches the bundle of a control plane.
+func (i Images) Fetch() step.Step { return i.fetch }
 
 // RegistryFiles is the step that configures containerd, Docker and the kubelet
 // for the private registry, or containerd for mirrors. The private registry
 // serves the images of all registries, so that mirrors are of no use with it.
-func RegistryFiles(h *local.Host) step.Step {
+func (i Images) RegistryFiles() step.Step { return i.registry }
+
+func registryFiles(h *local.Host) step.Step {
 	return registry.ConfigureHost(h.Files, func() ([]host.File, error) {
 		if h.RegistryLost != nil {
 			return nil, h.RegistryLost

@@ -2,73 +2,122 @@ package parts
 
 import (
 	"context"
+	"slices"
 
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/containerd"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/flannel"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/process"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kubelet"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/node"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
+// Node is what makes a host a node: the kubelet, the runtime of its pods and its object in the API.
+type Node struct {
+	Object       node.Node // as the kubelet, or the administrator on a control plane, reaches it
+	Kubelet      kubelet.Kubelet
+	CRI          containerd.CRI
+	Pods         containerd.Pods
+	Proxy        containerd.Proxy
+	ServiceRoute kubelet.ServiceRoute
+
+	marks     node.Marks
+	installed bool // see WaitReady
+}
+
+func newNode(h *local.Host, role string, pki controlplane.PKI) Node {
+	socket := Containerd(h)
+	pods := containerd.Pods{Files: h.Files, Socket: socket, Images: h.ImagesIn(image.Containerd)}
+	n := Node{
+		Object:  ObjectOf(h.Config.HostName, kubelet.Kubeconfig),
+		Kubelet: newKubelet(h, kubeletIdentity(h, role, pki)),
+		CRI: containerd.CRI{
+			Pods: pods, Units: h.Units, SandboxImage: h.Image("pause"), KeepImages: h.Config.KeepImages,
+			Registry: h.Registry != nil || len(h.Config.RegistryMirrors) > 0,
+		},
+		Pods: pods, Proxy: containerd.Proxy{Files: h.Files, Socket: socket},
+		ServiceRoute: kubelet.ServiceRoute{
+			Files: h.Files, Services: local.Prefix(h.Config.ServiceNetwork), NodeIP: h.Config.IPAddress,
+		},
+		marks: marks(h, role), installed: h.Config.CNIPlugin != config.CNINone,
+	}
+	if role == local.Master {
+		n.Object.API = kube.Kubeconfig(controlplane.AdminConf)
+	}
+	return n
+}
+
+// Mark is the step that labels and taints the node.
+func (n Node) Mark() step.Step { return Watched(n.Object.Mark(n.marks)) }
+
+// WaitReady is the step that waits until the node is Ready, unless the user installs the pod network
+// later.
+func (n Node) WaitReady() step.Step { return Watched(n.IfNetwork(n.Object.WaitReady())) }
+
+// IfNetwork returns s, which is excluded unless the run installs the pod network.
+func (n Node) IfNetwork(s step.Step) step.Step { return s.If(n.installed) }
+
+func marks(h *local.Host, role string) node.Marks {
+	m := node.Marks{Labels: h.Config.NodeLabels, Taints: h.Config.NodeTaints, Own: role == local.Worker}
+	if role == local.Master {
+		m.Labels = append(slices.Clone(m.Labels), node.ControlPlaneLabel+"=")
+	}
+	if role == local.Master && !h.Config.NoDedicated {
+		m.Taints = append(slices.Clone(m.Taints), kubelet.ControlPlaneTaint+":"+string(corev1.TaintEffectNoSchedule))
+	}
+	return m
+}
+
+// ObjectOf returns the node of this name, as the owner of a kubeconfig reaches it.
+func ObjectOf(name, kubeconfig string) node.Node {
+	running := RunningKubelet()
+	return node.Node{API: kube.Kubeconfig(kubeconfig), Name: name, Explain: running.Explain, Started: running.StartedAt}
+}
+
+// Containerd returns the containerd that runs the pods.
+func Containerd(h *local.Host) containerd.Socket { return containerd.Socket(h.CRISocket()) }
+
 // Watched ends a wait that depends on the kubelet early if that fails.
 func Watched(s step.Step) step.Step { return s.Watched(RunningKubelet().Watch) }
 
-// KeepSysctls sets the sysctls of the links that kube-bootstrap creates. It
-// changes no other links, because it could not restore the user's values, and
-// none of another CNI plugin.
-func KeepSysctls(h *local.Host) step.Step {
-	var links []string
-	if h.OwnNetwork() {
-		links = append(links, "docker0")
-		if overlay := flannel.Link(h.Config.FlannelBackend); overlay != "" {
-			links = append(links, overlay)
-		}
-	}
-	return kubelet.KeepSysctls(h.Files, links...)
-}
-
-// ServiceRoute returns the route of this host to Services.
-func ServiceRoute(h *local.Host) kubelet.ServiceRoute {
-	return kubelet.ServiceRoute{Files: h.Files, Services: local.Prefix(h.Config.ServiceNetwork), NodeIP: h.Config.IPAddress}
-}
-
-// Kubelet returns the kubelet of a host of the role.
-func Kubelet(h *local.Host, role string) kubelet.Kubelet {
+func newKubelet(h *local.Host, identity kubelet.Identity) kubelet.Kubelet {
 	return kubelet.Kubelet{
-		Identity: kubeletIdentity(h, role), Docker: local.MainDocker, Image: h.Program("kubelet"),
+		Identity: identity, Docker: local.MainDocker, Image: h.Program("kubelet"),
 		NodeIP: h.Config.IPAddress, RestartPolicy: h.Config.RestartPolicy, ExtraArgs: h.Config.ExtraArgs("kubelet"),
 		Store: containerd.FindDirs(h.Files).Root,
 		Config: kubelet.Configuration{
 			ClusterDNS: h.Config.DNSServerIP, DNSDomain: h.Config.DNSDomain,
 			CgroupDriver: containerd.CgroupDriver(), CRISocket: h.CRISocket(), Schedulable: h.Config.NoDedicated,
-			SmallDisk: host.InContainer(), KeepOOMScore: !process.CanLowerOOMScore(), Own: Own(h),
+			SmallDisk: host.InContainer(), KeepOOMScore: !process.CanLowerOOMScore(),
+			Own: kubelet.Own{
+				Labels: h.Config.NodeLabels, Taints: h.Config.NodeTaints, Config: h.Config.KubeletConfig,
+				CPUs: h.Config.NodeCPUs, Memory: h.Config.NodeMemory, Disk: h.Config.NodeDisk,
+			},
 		},
 	}
 }
 
-func kubeletIdentity(h *local.Host, role string) kubelet.Identity {
-	i := kubelet.Identity{Files: h.Files, HostName: h.Config.HostName, ControlPlane: role == local.Master, Server: local.BalancedAPI(h)}
+func kubeletIdentity(h *local.Host, role string, pki controlplane.PKI) kubelet.Identity {
+	i := kubelet.Identity{
+		Files: h.Files, HostName: h.Config.HostName, ControlPlane: role == local.Master, Server: local.BalancedAPI(h),
+	}
 	if i.ControlPlane {
-		i.Certificate = PKI(h).NodeCertificate
+		i.Certificate = pki.NodeCertificate
 		return i
 	}
 	i.Certificate = func(ctx context.Context) ([]byte, error) {
-		pair, err := join.RequestNode(ctx, kube.Kubeconfig(kubelet.Kubeconfig), h.Config.HostName)
+		pair, err := join.RequestNode(ctx, kube.Kubeconfig(kubelet.Kubeconfig), i.HostName)
 		return append(pair.Cert, pair.Key...), err
 	}
 	return i
-}
-
-// Own returns the settings of the node of this host.
-func Own(h *local.Host) kubelet.Own {
-	return kubelet.Own{
-		Labels: h.Config.NodeLabels, Taints: h.Config.NodeTaints, Config: h.Config.KubeletConfig,
-		CPUs: h.Config.NodeCPUs, Memory: h.Config.NodeMemory, Disk: h.Config.NodeDisk,
-	}
 }
 
 // RunningKubelet returns the container of this host's kubelet.

@@ -5,47 +5,168 @@ import (
 	"net/netip"
 	"regexp"
 	"slices"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/addon"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/containerd"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd/gate"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/firewall"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/flannel"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/initsystem"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/links"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kubelet"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/maindocker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// OnDocker0 returns s if pods are attached to docker0, and otherwise an empty
-// step. If the settings were lost, turndown undoes the steps of both kinds of
-// network.
-func OnDocker0(h *local.Host, s step.Step) step.Step {
-	return s.If(h.OwnNetwork() || h.Saved.Lost != nil)
+// Network is the pod network of a host: flannel's, to which docker0 is attached, or that of another
+// CNI plugin.
+type Network struct {
+	Flannel  flannel.Network
+	Flanneld flannel.Daemon
+	Bridge   maindocker.Bridge
+	Overlay  maindocker.Overlay
+	Filter   flannel.HostFilter
+	Firewall firewall.Access
+
+	Services netip.Prefix // the addresses of Services
+
+	files      host.Files
+	containerd containerd.Socket
+	pods       netip.Prefix
+	links      []string // that kube-bootstrap creates
+	units      initsystem.Units
+	limit      time.Duration // of a step
+	leased     func() (flannel.Lease, error)
+	assigned   bool // flannel assigns the subnets of hosts
+	own, other bool // pods are attached to docker0; another CNI plugin has them. Both if the settings were lost
 }
 
-// podCIDR returns the network that the controller manager divides among the
-// nodes for another CNI plugin. It is invalid if pods are attached to
-// docker0, because flannel then assigns the subnets.
-func podCIDR(h *local.Host) netip.Prefix {
-	if h.OwnNetwork() {
-		return netip.Prefix{}
+func newNetwork(h *local.Host, role string, docker maindocker.Daemon) Network {
+	own, _ := netip.ParseAddr(h.Config.IPAddress) // validated by preflight
+	pods := local.Prefix(h.Config.FlannelNetwork)
+	n := Network{
+		Flannel:  flannel.Network{CIDR: pods, Backend: h.Config.FlannelBackend, Own: own},
+		Flanneld: newFlanneld(h, pods, docker),
+		Bridge:   maindocker.Bridge{Docker: docker, Lease: lease(h)},
+		Overlay: maindocker.Overlay{
+			Docker: docker, Lease: lease(h), Link: flannel.Link(h.Config.FlannelBackend), Hosts: HostNetwork(h.Config.IPAddress),
+		},
+		Filter: newFilter(h, role, pods), Firewall: newFirewall(h, role, pods),
+		Services: local.Prefix(h.Config.ServiceNetwork), assigned: h.OwnNetwork(),
+		files: h.Files, containerd: Containerd(h), pods: pods, leased: h.Lease,
+		units: h.Units, limit: h.Timeout(),
+		own: h.OwnNetwork() || h.Saved.Lost != nil, other: !h.OwnNetwork() || h.Saved.Lost != nil,
 	}
-	return local.Prefix(h.Config.FlannelNetwork)
+	if h.OwnNetwork() {
+		n.links = append(n.links, "docker0")
+		if n.Overlay.Link != "" {
+			n.links = append(n.links, n.Overlay.Link)
+		}
+	}
+	return n
 }
 
-// NetworkManifest returns the manifest of another CNI plugin.
-func NetworkManifest(h *local.Host) Manifest {
-	return Manifest{h, "cniPlugin", addon.Where(h.Config.CNIPlugin), host.StateDir + "/network.yaml"}
+// OnDocker0 returns s, which is excluded unless pods are attached to docker0. If the settings were
+// lost, turndown undoes the steps of both kinds of network.
+func (n Network) OnDocker0(s step.Step) step.Step { return s.If(n.own) }
+
+// Leases reports whether each host has a subnet of flannel.
+func (n Network) Leases() bool { return n.assigned }
+
+// OtherCNI is the step that leaves the pod network to another CNI plugin. It is excluded if pods are
+// attached to docker0.
+func (n Network) OtherCNI() step.Step {
+	return containerd.LeaveCNI(n.files, n.containerd, n.pods).If(n.other)
 }
 
-// HostFilter returns the filter of packets between hosts.
-func HostFilter(h *local.Host, role string) flannel.HostFilter {
+// CNI is the step that writes the CNI configuration.
+func (n Network) CNI() step.Step { return n.OnDocker0(containerd.WriteCNI(n.files, n.podSubnet)) }
+
+// KeepPods is the step that removes pods with addresses of an earlier subnet.
+func (n Network) KeepPods() step.Step {
+	return n.OnDocker0(containerd.FollowLease(n.files, n.containerd, n.podSubnet))
+}
+
+// KeepHostPorts is the step that keeps the host ports of pods open.
+func (n Network) KeepHostPorts() step.Step { return n.OnDocker0(containerd.KeepHostPorts(n.files)) }
+
+// KeepSysctls sets the sysctls of the links that kube-bootstrap creates. It
+// changes no other links, because it could not restore the user's values, and
+// none of another CNI plugin.
+func (n Network) KeepSysctls() step.Step { return kubelet.KeepSysctls(n.files, n.links...) }
+
+// BootUnit is the step that restores the network at boot. systemd starts and stops
+// nothing while it reads the unit, so the step does not run beside the restart of
+// Docker.
+func (n Network) BootUnit() step.Step {
+	return maindocker.BootUnit(n.files, n.units, local.Binary, n.limit)
+}
+
+// IsNew reports whether docker0 still is to move, and the host has no CNI configuration.
+func (n Network) IsNew() bool {
+	_, err := n.leased()
+	return err != nil && containerd.CNIProblems(n.files, false) == nil
+}
+
+// podSubnet returns the subnet of this host's pods, and their MTU.
+func (n Network) podSubnet() (netip.Prefix, int, error) {
+	l, err := n.Bridge.Lease()
+	return l.Subnet, l.MTU, err
+}
+
+// lease returns the lease of this host, as docker0 and the pods use it.
+func lease(h *local.Host) func() (maindocker.Lease, error) {
+	return func() (maindocker.Lease, error) {
+		l, err := h.Lease()
+		if err != nil {
+			return maindocker.Lease{}, err
+		}
+		return maindocker.Fit(h.Files, maindocker.Lease(l))
+	}
+}
+
+func newFlanneld(h *local.Host, pods netip.Prefix, docker maindocker.Daemon) flannel.Daemon {
+	return flannel.Daemon{
+		Docker: local.BootstrapDocker, Files: h.Files, Image: h.Image("flannel"), Etcd: flannelEtcd(h), Host: h.Config.HostName,
+		PublicIP: h.Config.IPAddress,
+		IPMasq:   h.Config.FlannelIPMasq, Backend: h.Config.FlannelBackend,
+		SubnetDir: h.Config.FlannelSubnetDir, RestartPolicy: h.Config.RestartPolicy,
+		Network: pods, KeepModule: keepModule(h.Files, docker),
+	}
+}
+
+// flannelEtcd returns the access of flanneld to etcd, through the balancer.
+func flannelEtcd(h *local.Host) flannel.Etcd {
+	return flannel.Etcd{
+		Files: h.Files, Endpoints: []string{local.BalancedEtcd(h)},
+		CA: join.EtcdCAFile, Cert: join.FlannelCertFile, Key: join.FlannelKeyFile,
+	}
+}
+
+// HostNetwork returns the network of the interface that has an address. It is invalid if
+// no interface has it.
+func HostNetwork(ip string) netip.Prefix {
+	found, _ := links.All() // preflight reports errors
+	for _, l := range found {
+		for _, a := range l.Addrs {
+			if a.Addr().String() == ip {
+				return a.Masked()
+			}
+		}
+	}
+	return netip.Prefix{}
+}
+
+// newFilter returns the filter of packets between hosts.
+func newFilter(h *local.Host, role string, pods netip.Prefix) flannel.HostFilter {
 	f := flannel.HostFilter{
-		Etcd: FlannelEtcd(h), PublicIP: h.Config.IPAddress, Backend: h.Config.FlannelBackend, Network: local.Prefix(h.Config.FlannelNetwork),
+		Etcd: flannelEtcd(h), PublicIP: h.Config.IPAddress, Backend: h.Config.FlannelBackend, Network: pods,
 		KubeletPort: kubelet.Port, ControlPlanes: controlPlaneAddresses,
 	}
 	if role == local.Master {
@@ -67,13 +188,13 @@ func PublicPorts(h *local.Host, role string) []int {
 	return ports
 }
 
-// Firewall returns what firewalld and ufw permit on this host.
-func Firewall(h *local.Host, role string) firewall.Access {
+// newFirewall returns what firewalld and ufw permit on this host.
+func newFirewall(h *local.Host, role string, pods netip.Prefix) firewall.Access {
 	tcp, udp := append(PublicPorts(h, role), 10256, 7947), []int{7947} // of kube-proxy, and of MetalLB
 	if port, ok := flannel.OverlayPorts[h.Config.FlannelBackend]; ok {
 		udp = append(udp, port)
 	}
-	a := firewall.Access{Files: h.Files, Units: h.Units, Pods: local.Prefix(h.Config.FlannelNetwork)}
+	a := firewall.Access{Files: h.Files, Units: h.Units, Pods: pods}
 	for _, port := range tcp {
 		a.Ports = append(a.Ports, firewall.Port{Number: port, Protocol: "tcp"})
 	}
@@ -94,15 +215,14 @@ func controlPlaneAddresses(ctx context.Context, client *clientv3.Client) (all []
 // DockerBridge matches a bridge that Docker has created for a network.
 var DockerBridge = regexp.MustCompile(`^(docker0|br-[0-9a-f]{12})$`)
 
-// addresses returns the IPv4 addresses of this host, other than its own, that
+// addresses returns the IPv4 addresses of this host, other than its own and those of pods, that
 // the kernel may choose for connections to other hosts.
-func addresses(h *local.Host) (all []string) {
+func addresses(own string, pods netip.Prefix) (all []string) {
 	found, _ := links.All() // preflight reports errors
-	network := local.Prefix(h.Config.FlannelNetwork)
 	for _, l := range found {
 		for _, a := range l.Addrs {
 			ip := a.Addr()
-			if l.Up && !DockerBridge.MatchString(l.Name) && ip.IsGlobalUnicast() && !network.Contains(ip) && ip.String() != h.Config.IPAddress {
+			if l.Up && !DockerBridge.MatchString(l.Name) && ip.IsGlobalUnicast() && !pods.Contains(ip) && ip.String() != own {
 				all = append(all, ip.String())
 			}
 		}

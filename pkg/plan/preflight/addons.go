@@ -58,7 +58,7 @@ func droppedProblem(ctx context.Context, h request) error {
 	ctx, cancel := step.Checking(h.Limited(ctx))
 	defer cancel()
 	for _, name := range parts.DroppedAddons(h.Host) {
-		if err := parts.Addons(h.Host).Needed(ctx, name); len(step.Problems(err)) > 0 {
+		if err := h.parts.Addons.Needed(ctx, name); len(step.Problems(err)) > 0 {
 			return err
 		}
 	}

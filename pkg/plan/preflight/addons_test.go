@@ -11,6 +11,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
 )
 
 // TestAnInterruptEndsADownload: a server of manifests may accept a connection and never answer.
@@ -25,7 +26,7 @@ func TestAnInterruptEndsADownload(t *testing.T) {
 	cfg.Addons = []string{server.URL + "/addon.yaml#sha256:" + strings.Repeat("0", 64)}
 	cfg.TimeoutForServices = 10 * time.Second // ends a download that goes on
 	h := &local.Host{Files: host.Files{Root: t.TempDir()}, Config: cfg, Downloads: &local.Downloads{}}
-	if err := addonProblems(ctx, request{h, local.Master}); err == nil || !strings.Contains(err.Error(), context.Canceled.Error()) {
+	if err := addonProblems(ctx, request{h, local.Master, parts.New(h, local.Master)}); err == nil || !strings.Contains(err.Error(), context.Canceled.Error()) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -59,7 +59,7 @@ func addressProblem(_ context.Context, h request) error {
 		return &step.Problem{Name: "ip-address", Text: "cannot detect the address of this host: " + h.DetectErr.Error(),
 			Remedy: "give it with --ip-address or IP_ADDRESS, or its interface with --net-interface"}
 	}
-	if parts.HostNetwork(h.Host).IsValid() {
+	if parts.HostNetwork(h.Config.IPAddress).IsValid() {
 		return nil
 	}
 	remedy := "give an address of this host with --ip-address or IP_ADDRESS"
@@ -122,7 +122,7 @@ func firewalldProblem(ctx context.Context, h request) error {
 	if !h.OwnNetwork() {
 		return nil
 	}
-	return firewall.Problem(ctx, parts.Firewall(h.Host, h.role))
+	return firewall.Problem(ctx, h.parts.Network.Firewall)
 }
 
 // balancedProblem compares the addresses for load balancers with the addresses of machines.

@@ -12,6 +12,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/offline"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -69,7 +70,7 @@ var loadChecks = []check{
 }
 
 func loadPlan(h *local.Host) step.Plan {
-	r := request{h, local.Loaded}
+	r := request{h, local.Loaded, parts.New(h, local.Loaded)}
 	images := check{"images", "look for images", byHandProblem}
 	return step.Plan{append(steps(r, loadChecks), unanswered(h)...), {images.step(r)}}.Within(h.Timeout())
 }

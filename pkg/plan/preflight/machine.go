@@ -14,7 +14,6 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/kernel"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/netfilter"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -169,7 +168,7 @@ func kernelProblem(ctx context.Context, h request) error {
 				Remedy: "enable it at boot (cgroup_enable=" + controller + ")"})
 		}
 	}
-	return errors.Join(append(errs, parts.Network(h.Host).ModuleProblems(ctx), programProblems(h))...)
+	return errors.Join(append(errs, h.parts.Network.Flannel.ModuleProblems(ctx), programProblems(h))...)
 }
 
 // programProblems asks for both programs, because Docker, flanneld and kube-proxy may each use
@@ -185,7 +184,7 @@ func podProblems(ctx context.Context, h request) error {
 	if h.Saved.Installed() {
 		return nil
 	}
-	return errors.Join(containerd.MissingProblem(), oldContainerd(ctx, h), parts.CRI(h.Host).ConfigProblems(ctx), containerd.CNIProblems(h.Files, h.OwnNetwork()), parts.Pods(h.Host).Problems(ctx))
+	return errors.Join(containerd.MissingProblem(), oldContainerd(ctx, h), h.parts.Node.CRI.ConfigProblems(ctx), containerd.CNIProblems(h.Files, h.OwnNetwork()), h.parts.Node.Pods.Problems(ctx))
 }
 
 // oldContainerd returns a problem if containerd is older than the oldest

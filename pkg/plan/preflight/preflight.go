@@ -23,7 +23,8 @@ type check struct {
 
 type request struct {
 	*local.Host
-	role string
+	role  string
+	parts parts.Parts
 }
 
 var checks = []check{
@@ -58,7 +59,7 @@ func Plan(h *local.Host, role string) step.Plan {
 	if role == local.Loaded {
 		return loadPlan(h)
 	}
-	return step.Plan{append(unanswered(h), steps(request{h, role}, checks)...)}.Within(h.Timeout())
+	return step.Plan{append(unanswered(h), steps(request{h, role, parts.New(h, role)}, checks)...)}.Within(h.Timeout())
 }
 
 func steps(r request, checks []check) []step.Step {
@@ -118,35 +119,36 @@ func etcdProblem(_ context.Context, h request) error {
 
 // dockerProblem finds the problems of Docker, and on a new host those that its restart would cause.
 func dockerProblem(ctx context.Context, h request) error {
-	docker := parts.MainDocker(h.Host)
+	docker := h.parts.Docker
 	errs := []error{docker.Problems(ctx, kubelet.Dir)}
 	if engine := docker.Engine(); h.role != local.Loaded && !h.Saved.Installed() && h.OwnNetwork() && engine.Answers(ctx) == nil {
-		errs = append(errs, maindocker.RestartProblem(ctx, engine), networks(h.Host).NetworkProblems(ctx, engine), networks(h.Host).PoolProblems(ctx, h.Files, engine))
+		errs = append(errs, maindocker.RestartProblem(ctx, engine), Networks(h.Host).NetworkProblems(ctx, engine), Networks(h.Host).PoolProblems(ctx, h.Files, engine))
 	}
 	return errors.Join(errs...)
 }
 
-// networks returns the networks that Docker must not give to others.
-func networks(h *local.Host) maindocker.Networks {
+// Networks returns the networks that Docker must not give to others.
+func Networks(h *local.Host) maindocker.Networks {
 	return maindocker.Networks{"flannelNetwork": local.Prefix(h.Config.FlannelNetwork), "serviceNetwork": local.Prefix(h.Config.ServiceNetwork)}
 }
 
 // DockerProblems returns what goes wrong in the Docker of an installed host by itself: it hangs, or
 // somebody has created a network that overlaps those of the cluster [docker-hangs, network-overlap].
-func DockerProblems(ctx context.Context, h *local.Host) error {
-	docker := parts.MainDocker(h)
+func DockerProblems(ctx context.Context, docker maindocker.Daemon, own maindocker.Networks) error {
 	if err := docker.Hanging(ctx); err != nil || docker.Engine().Answers(ctx) != nil {
 		return err
 	}
-	return networks(h).NetworkProblems(ctx, docker.Engine())
+	return own.NetworkProblems(ctx, docker.Engine())
 }
 
 // WatchDocker is the step that names DockerProblems. It has no Apply: a restart ends what works
 // in spite of them.
-func WatchDocker(h *local.Host) step.Step {
+func WatchDocker(docker maindocker.Daemon, own maindocker.Networks) step.Step {
 	return step.Step{ID: "watch-docker", Name: "look at Docker", Waits: true, Check: func(ctx context.Context) (step.Diff, error) {
-		return nil, DockerProblems(ctx, h)
+		return nil, DockerProblems(ctx, docker, own)
 	}}
 }
 
-func sizeProblem(_ context.Context, h request) error { return parts.Own(h.Host).Problems() }
+func sizeProblem(_ context.Context, h request) error {
+	return h.parts.Node.Kubelet.Config.Own.Problems()
+}

@@ -57,7 +57,7 @@ func identityProblem(_ context.Context, h request) error {
 	if h.role != local.Master {
 		return nil
 	}
-	return parts.PKI(h.Host).IdentityProblem()
+	return h.parts.ControlPlane.PKI.IdentityProblem()
 }
 
 // taintProblem refuses changed taints on a worker, because the API server
@@ -69,7 +69,7 @@ func taintProblem(ctx context.Context, h request) error {
 	if h.role != local.Worker || !h.Saved.Installed() || slices.Equal(before, want) {
 		return nil
 	}
-	has, known, err := parts.Node(h.Host, kubelet.Kubeconfig).Taints(ctx)
+	has, known, err := parts.ObjectOf(h.Config.HostName, kubelet.Kubeconfig).Taints(ctx)
 	if err != nil || !known {
 		return err // a new node registers with the taints
 	}

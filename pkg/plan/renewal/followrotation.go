@@ -111,22 +111,24 @@ func bringsBack(files host.Files, t rotation.Trust) bool {
 // rotate has the files of this host contain the keys of a phase, and then its
 // programs use them, one after the other.
 func rotate(h *local.Host, t rotation.Trust) step.Plan {
-	flanneld := parts.OnDocker0(h, parts.Flanneld(h).Start())
+	p := parts.InForce(h)
+	flanneld := startFlanneld(p.Network)
 	if h.Saved.Role != local.Master {
-		plan := step.InOrder(trustFiles(h, t), parts.FlannelCertificate(h), flanneld)
-		return append(plan, kubeletFollows(h, t.Rotation)...).Within(h.Timeout())
+		plan := step.InOrder(trustFiles(h.Files, t), p.Join.FlannelCertificate(), flanneld)
+		return append(plan, kubeletFollows(p.Node.Kubelet, keepHash(h), t.Rotation)...).Within(h.Timeout())
 	}
 	// The mark of a renewal has the agent finish that if it is interrupted, even
 	// while no API server runs.
-	plan := step.InOrder(markRenewal(h), controlplane.Rotate(h.Files, t.Rotation), parts.PKI(h).Reissue(), parts.KeepEtcd(h), flanneld)
-	plan = append(plan, parts.StaticPods(h).UseRenewed()...)
-	plan = append(plan, parts.ContainedAddons(h)) // metrics-server trusts the authority of kubelets
-	plan = append(plan, kubeletFollows(h, t.Rotation)...)
-	return append(plan, []step.Step{endRenewal(h)}).Within(h.Timeout())
+	plan := step.InOrder(markRenewal(h.Files), controlplane.Rotate(h.Files, t.Rotation), p.ControlPlane.PKI.Reissue(),
+		p.Etcd.Keep(), flanneld)
+	plan = append(plan, p.ControlPlane.StaticPods.UseRenewed()...)
+	plan = append(plan, p.Addons.Contained()) // metrics-server trusts the authority of kubelets
+	plan = append(plan, kubeletFollows(p.Node.Kubelet, keepHash(h), t.Rotation)...)
+	return append(plan, []step.Step{endRenewal(h.Files)}).Within(h.Timeout())
 }
 
-func trustFiles(h *local.Host, t rotation.Trust) step.Step {
-	return h.Files.Step("rotated-files", t.Rotation.String(), func() ([]host.File, error) {
+func trustFiles(files host.Files, t rotation.Trust) step.Step {
+	return files.Step("rotated-files", t.Rotation.String(), func() ([]host.File, error) {
 		return []host.File{
 			{Path: join.ClusterCAFile, Data: t.ClusterCA, Mode: 0o644},
 			{Path: join.EtcdCAFile, Data: t.EtcdCA, Mode: 0o644},
@@ -136,12 +138,11 @@ func trustFiles(h *local.Host, t rotation.Trust) step.Step {
 
 // kubeletFollows returns the steps with which the kubelet of this host reaches a
 // phase of a rotation of the authorities.
-func kubeletFollows(h *local.Host, r rotation.Rotation) step.Plan {
+func kubeletFollows(k kubelet.Kubelet, keepHash step.Step, r rotation.Rotation) step.Plan {
 	if r.Subject != rotation.Authorities {
 		return nil
 	}
-	k := parts.Kubelet(h, h.Saved.Role)
-	plan := step.Plan{{keepHash(h)}, {k.FollowAuthority()}}
+	plan := step.Plan{{keepHash}, {k.FollowAuthority()}}
 	if r.Phase == rotation.Use {
 		plan = append(plan, []step.Step{k.Renew([]string{kubelet.Serving})})
 	}

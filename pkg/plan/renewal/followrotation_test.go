@@ -35,7 +35,7 @@ func TestAWorkerKeepsTheHashOfTheAuthorityThatSigns(t *testing.T) {
 		cfg := config.Default()
 		cfg.CACertHash = hash(old)
 		h := &local.Host{Files: files, Saved: local.Saved{Role: local.Worker, Config: cfg}}
-		must.NoError(t, trustFiles(h, rotation.Trust{ClusterCA: []byte(c.trusted), EtcdCA: []byte(c.trusted)}).Apply(t.Context()))
+		must.NoError(t, trustFiles(h.Files, rotation.Trust{ClusterCA: []byte(c.trusted), EtcdCA: []byte(c.trusted)}).Apply(t.Context()))
 		must.NoError(t, keepHash(h).Apply(t.Context()))
 		saved, err := file.ReadSaved(files.Path(config.SavedPath))
 		if err != nil || saved.CACertHash != c.want {

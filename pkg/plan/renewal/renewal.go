@@ -25,21 +25,21 @@ const Limit = 10 * time.Minute
 // Certificates, and then has each program use them, one after the other. It
 // also completes an interrupted renewal.
 func Renewal(h *local.Host, names []string) step.Plan {
-	flanneld := parts.OnDocker0(h, parts.Flanneld(h).Start())
+	p := parts.New(h, local.Master)
 	return slices.Concat(
-		step.InOrder(markRenewal(h), parts.PKI(h).Renew(names), parts.KeepEtcd(h), flanneld),
-		parts.StaticPods(h).UseRenewed(),
-		step.InOrder(parts.Kubelet(h, local.Master).Renew(names), endRenewal(h)),
+		step.InOrder(markRenewal(h.Files), p.ControlPlane.PKI.Renew(names), p.Etcd.Keep(), startFlanneld(p.Network)),
+		p.ControlPlane.StaticPods.UseRenewed(),
+		step.InOrder(p.Node.Kubelet.Renew(names), endRenewal(h.Files)),
 	).Within(h.Timeout())
 }
 
 // RenewDue renews the certificates of this host that have less than a third of their
 // lifetime left.
-func RenewDue(h *local.Host) step.Step {
+func RenewDue(h *local.Host, p parts.Parts) step.Step {
 	if h.Saved.Role != local.Master {
-		return renewFlannel(h)
+		return renewFlannel(p.Join.FlannelCertificate(), startFlanneld(p.Network))
 	}
-	certificates := parts.PKI(h)
+	certificates := p.ControlPlane.PKI
 	return step.Step{
 		ID: "renew-certificates", Name: "renew certificates",
 		Check: func(context.Context) (step.Diff, error) {
@@ -61,26 +61,27 @@ func RenewDue(h *local.Host) step.Step {
 }
 
 // renewFlannel is RenewDue of a worker, which asks with its kubelet's identity.
-func renewFlannel(h *local.Host) step.Step {
-	fetch := parts.FlannelCertificate(h)
+func renewFlannel(fetch, start step.Step) step.Step {
 	return step.Step{
 		ID: "renew-flannel-certificate", Name: "renew flannel's certificate", Check: fetch.Check,
 		Apply: func(ctx context.Context) error {
-			return (&step.Runner{}).Do(ctx, step.Plan{{fetch}, {parts.OnDocker0(h, parts.Flanneld(h).Start())}})
+			return (&step.Runner{}).Do(ctx, step.Plan{{fetch}, {start}})
 		},
 	}
 }
 
-func markRenewal(h *local.Host) step.Step {
-	return h.Files.Step("begin-renewal", "remember that certificates are renewed", func() ([]host.File, error) {
+func startFlanneld(n parts.Network) step.Step { return n.OnDocker0(n.Flanneld.Start()) }
+
+func markRenewal(files host.Files) step.Step {
+	return files.Step("begin-renewal", "remember that certificates are renewed", func() ([]host.File, error) {
 		return []host.File{{Path: controlplane.RenewingFile, Data: []byte("Certificates are being renewed.\n")}}, nil
 	})
 }
 
-func endRenewal(h *local.Host) step.Step {
+func endRenewal(files host.Files) step.Step {
 	return step.When("end-renewal", "forget that certificates are renewed", "remove "+controlplane.RenewingFile,
-		func(context.Context) (bool, error) { return h.Files.Exists(controlplane.RenewingFile), nil },
-		func(context.Context) error { return h.Files.Remove(controlplane.RenewingFile) })
+		func(context.Context) (bool, error) { return files.Exists(controlplane.RenewingFile), nil },
+		func(context.Context) error { return files.Remove(controlplane.RenewingFile) })
 }
 
 // Renews returns the problem that prevents a renewal of certificates [unfinished].
@@ -118,19 +119,20 @@ func renewable(which func(pki.Held) bool) (names []string) {
 // interrupted renewal has removed the API server's manifest: other control planes may
 // wait for this one.
 func Alone(ctx context.Context, h *local.Host, do func(context.Context) error) error {
-	if !h.Files.Exists(controlplane.APIServerPod) || !parts.Several(h) || expired(h) {
+	if !h.Files.Exists(controlplane.APIServerPod) || !parts.Several(h) || expired(h.Files) {
 		return do(ctx)
 	}
-	return parts.EtcdMember(h).Alone(h.Limited(ctx), "renewal", func(ctx context.Context) error {
-		if err := step.Until(h.Limited(ctx), func(context.Context) error { return parts.AnotherServes(h) }, nil); err != nil {
+	another := func(context.Context) error { return parts.AnotherServes(h.Files, h.Config.IPAddress) }
+	return parts.InForce(h).Etcd.Member.Alone(h.Limited(ctx), "renewal", func(ctx context.Context) error {
+		if err := step.Until(h.Limited(ctx), another, nil); err != nil {
 			return err
 		}
 		return do(ctx)
 	})
 }
 
-func expired(h *local.Host) bool {
-	return slices.ContainsFunc(Certificates(h.Files, local.Master), func(one pki.Listed) bool { return one.Problem == "expired" })
+func expired(files host.Files) bool {
+	return slices.ContainsFunc(Certificates(files, local.Master), func(one pki.Listed) bool { return one.Problem == "expired" })
 }
 
 // SetLeafLife sets how long the certificates that this host issues are valid.

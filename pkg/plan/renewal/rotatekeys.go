@@ -20,7 +20,6 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/rotation"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -68,7 +67,7 @@ func (r rotating) oldSecrets(ctx context.Context, now rotation.Rotation) (keys [
 	if err != nil {
 		return nil, err
 	}
-	err = parts.Etcd(r.Host).Do(ctx, func(client *clientv3.Client) error {
+	err = r.etcd.Endpoint.Do(ctx, func(client *clientv3.Client) error {
 		keys, err = etcd.KeysWithout(ctx, client, secretsPrefix, begins)
 		return err
 	})
@@ -203,9 +202,9 @@ func tokenLifeOf(pod corev1.Pod) (life time.Duration) {
 }
 
 func (r rotating) publishTrust(ctx context.Context, now rotation.Rotation) error {
-	clusterCA, clusterErr := r.Files.Read(join.ClusterCAFile)
-	etcdCA, etcdErr := r.Files.Read(join.EtcdCAFile)
-	signer, err := controlplane.Signer(r.Files, controlplane.ClusterCA)
+	clusterCA, clusterErr := r.pki.Files.Read(join.ClusterCAFile)
+	etcdCA, etcdErr := r.pki.Files.Read(join.EtcdCAFile)
+	signer, err := controlplane.Signer(r.pki.Files, controlplane.ClusterCA)
 	if err := cmp.Or(clusterErr, etcdErr, err); err != nil {
 		return err
 	}

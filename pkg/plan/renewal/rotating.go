@@ -23,9 +23,10 @@ import (
 
 // rotating is a rotation as the command that drives it sees it.
 type rotating struct {
-	*local.Host
 	subject string
 	store   rotation.Store
+	pki     controlplane.PKI
+	etcd    parts.Etcd
 }
 
 // Rotation replaces a key that all control planes have, up to the phase in which
@@ -51,7 +52,8 @@ func EndRotation(h *local.Host, subject string) step.Plan {
 	r := rotationOf(h, subject)
 	steps := []step.Step{r.reach(rotation.Drop)}
 	if subject == rotation.Authorities {
-		steps = append(steps, r.reachWorkers(rotation.Drop), parts.Publish(h), parts.ApplyAddons(h))
+		p := parts.InForce(h)
+		steps = append(steps, r.reachWorkers(rotation.Drop), p.ControlPlane.Publish(), p.Addons.Apply())
 	}
 	return step.InOrder(append(steps, r.end())...).Within(max(h.Timeout(), Limit))
 }
@@ -66,7 +68,8 @@ func RotationWaits(ctx context.Context, h *local.Host, subject string) (time.Tim
 }
 
 func rotationOf(h *local.Host, subject string) rotating {
-	return rotating{h, subject, rotation.Store{API: parts.AnyServer(h, controlplane.AdminConf)}}
+	p := parts.InForce(h)
+	return rotating{subject, rotation.Store{API: p.Cluster.As(controlplane.AdminConf)}, p.ControlPlane.PKI, p.Etcd}
 }
 
 // begin stores the new key before any control plane uses it.
@@ -79,7 +82,7 @@ func (r rotating) begin() step.Step {
 		now, err := r.store.Read(ctx)
 		return now == nil, err
 	}, func(ctx context.Context) error {
-		key, err := parts.PKI(r.Host).NewKey(r.subject)
+		key, err := r.pki.NewKey(r.subject)
 		if err != nil {
 			return err
 		}
@@ -145,7 +148,7 @@ func (r rotating) reach(phase rotation.Phase) step.Step {
 		now.Phase = phase
 		return r.store.Write(ctx, now)
 	}
-	return r.reachOn("control plane", parts.ControlPlaneNames(r.Host), phase, set)
+	return r.reachOn("control plane", r.etcd.ControlPlaneNames, phase, set)
 }
 
 func (r rotating) reachWorkers(phase rotation.Phase) step.Step {
@@ -210,7 +213,7 @@ func nodeNames(ctx context.Context) ([]string, error) {
 }
 
 func (r rotating) workerNames(ctx context.Context) ([]string, error) {
-	controlPlanes, err := parts.ControlPlaneNames(r.Host)(ctx)
+	controlPlanes, err := r.etcd.ControlPlaneNames(ctx)
 	if err != nil {
 		return nil, err
 	}

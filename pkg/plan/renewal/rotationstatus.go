@@ -27,7 +27,7 @@ func Rotates(ctx context.Context, h *local.Host, subject string) error {
 	if err != nil {
 		return err
 	}
-	away, err := parts.Anywhere(h, "").NotReady(ctx, names)
+	away, err := parts.InForce(h).Cluster.Node("").NotReady(ctx, names)
 	if err != nil || len(away) == 0 {
 		return err
 	}
@@ -47,7 +47,7 @@ func followers(h *local.Host, subject string) hostNames {
 	if subject == rotation.Authorities {
 		return nodeNames
 	}
-	return parts.ControlPlaneNames(h)
+	return parts.InForce(h).Etcd.ControlPlaneNames
 }
 
 // NotRotating returns the problem that a rotation is under way.

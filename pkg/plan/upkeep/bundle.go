@@ -18,11 +18,12 @@ import (
 // and it is renewed and rotated already. The address is that of the host alone, so that the port
 // is not taken on 127.0.0.1.
 func (r Resident) serveBundle(ctx context.Context, h *local.Host) error {
+	p := parts.InForce(h)
 	readers := join.ImageReaders{
-		API:         parts.AnyServer(h, controlplane.AgentConf),
+		API:         p.Cluster.As(controlplane.AgentConf),
 		Authorities: func() ([]byte, error) { return h.Files.Read(join.ClusterCAFile) },
 	}
-	return peer.Server{Open: openBundle, Allows: readers.Allows, Certificate: parts.PKI(h).ServingCertificate}.
+	return peer.Server{Open: openBundle, Allows: readers.Allows, Certificate: p.ControlPlane.PKI.ServingCertificate}.
 		Serve(ctx, local.BundleAddress(h, h.Config.IPAddress))
 }
 

@@ -157,37 +157,43 @@ func (r Resident) onHost(do func(context.Context, *local.Host) error) func(conte
 }
 
 func (r Resident) answer(ctx context.Context, h *local.Host, part string, a answer) error {
-	asked := agent.NewSignal()
+	asked, p := agent.NewSignal(), parts.InForce(h)
 	go kube.Follow(ctx, requests(a.signer), func(e watch.Event) {
 		if e.Type != watch.Modified {
 			asked.Give()
 		}
 	})
-	agent.Follow(ctx, asked, limited(h, a.do), r.failed(part))
+	agent.Follow(ctx, asked, limited(h, func(ctx context.Context) error { return a.do(ctx, p) }), r.failed(part))
 	return nil
 }
 
 // answer is what a control plane does with the requests of a signer.
 type answer struct {
 	signer string
-	do     func(context.Context, *local.Host) error
+	do     func(context.Context, parts.Parts) error
 }
 
 var answers = map[string]answer{
-	"approve":       {certificatesv1.KubeletServingSignerName, membership.Approve},
-	"approve nodes": {certificatesv1.KubeAPIServerClientKubeletSignerName, membership.ApproveNodes},
-	"issue":         {join.FlannelSigner, membership.Issue},
+	"approve": {certificatesv1.KubeletServingSignerName, func(ctx context.Context, p parts.Parts) error {
+		return membership.Approve(ctx, p.Etcd, p.Network)
+	}},
+	"approve nodes": {certificatesv1.KubeAPIServerClientKubeletSignerName, func(ctx context.Context, p parts.Parts) error {
+		return membership.ApproveNodes(ctx, p.Etcd)
+	}},
+	"issue": {join.FlannelSigner, func(ctx context.Context, p parts.Parts) error {
+		return membership.Issue(ctx, p.Etcd, p.Network)
+	}},
 }
 
 func requests(signer string) kube.Watch {
 	return join.WatchRequests(kube.Kubeconfig(controlplane.AgentConf), signer)
 }
 
-func limited(h *local.Host, do func(context.Context, *local.Host) error) func(context.Context) error {
+func limited(h *local.Host, do func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		ctx, cancel := step.Limited(h.Limited(ctx))
 		defer cancel()
-		return do(ctx, h)
+		return do(ctx)
 	}
 }
 

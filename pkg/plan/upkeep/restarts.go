@@ -44,5 +44,5 @@ func (r Resident) finishRestart(ctx context.Context, h *local.Host) error {
 		return nil
 	}
 	r.Log("a run was killed while it restarted Docker: starting Docker and the containers that ran")
-	return parts.MainDocker(h).Finish(step.WithLeft(h.Limited(held), r.Log))
+	return parts.InForce(h).Docker.Finish(step.WithLeft(h.Limited(held), r.Log))
 }

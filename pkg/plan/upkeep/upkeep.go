@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/agent"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/containerd"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/maindocker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
@@ -27,62 +26,63 @@ import (
 //	main Docker  CNI config ──▶ docker0 ──▶ Docker's chains ──▶ kubelet ──▶ pods
 //	other groups are independent, or wait for one of these
 func Upkeep(h *local.Host, past *outages) agent.Groups {
-	role := h.Saved.Role
-	controlPlane := role == local.Master
+	p, controlPlane := parts.InForce(h), h.Saved.Role == local.Master
+	n := p.Network
 	return agent.Groups{
-		"balancer": {{Step: parts.Balancer(h, role).Known(), On: agent.Tick}},
+		"balancer": {{Step: p.Balancer.Known(), On: agent.Tick}},
 		"overlay": {
-			{Step: parts.KeepEtcd(h).If(controlPlane), On: agent.BootstrapDocker},
-			{Step: parts.OnDocker0(h, parts.Flanneld(h).Start()), On: agent.BootstrapDocker | agent.Link | agent.Files},
-			{Step: parts.OnDocker0(h, parts.Flanneld(h).Overlay()), On: agent.BootstrapDocker | agent.Link | agent.Route | agent.Lease},
+			{Step: p.Etcd.Keep().If(controlPlane), On: agent.BootstrapDocker},
+			{Step: n.OnDocker0(n.Flanneld.Start()), On: agent.BootstrapDocker | agent.Link | agent.Files},
+			{Step: n.OnDocker0(n.Flanneld.Overlay()), On: agent.BootstrapDocker | agent.Link | agent.Route | agent.Lease},
 			// renewDue replaces the containers of this group, so it belongs to it.
-			{Step: renewal.RenewDue(h), On: agent.Files, Limit: renewal.Limit},
+			{Step: renewal.RenewDue(h, p), On: agent.Files, Limit: renewal.Limit},
 			{Step: renewal.FollowRotation(h), On: agent.Cluster, Limit: renewal.Limit},
 		},
 		"main Docker": {
-			{Step: parts.OnDocker0(h, parts.CNI(h)), On: agent.Link | agent.Tick},
-			{Step: parts.OnDocker0(h, maindocker.KeepSettings(h.Files, parts.Bridge(h).Lease)), On: agent.MainDocker | agent.Files},
-			{Step: parts.OnDocker0(h, parts.Bridge(h).Follow()), On: agent.MainDocker | agent.BootstrapDocker | agent.Link | agent.Files},
-			{Step: parts.OnDocker0(h, parts.Overlay(h).Open()), On: agent.MainDocker | agent.Link | agent.Firewall},
-			{Step: parts.Kubelet(h, role).Start(), On: agent.MainDocker},
+			{Step: n.CNI(), On: agent.Link | agent.Tick},
+			{Step: n.OnDocker0(maindocker.KeepSettings(h.Files, n.Bridge.Lease)), On: agent.MainDocker | agent.Files},
+			{Step: n.OnDocker0(n.Bridge.Follow()), On: agent.MainDocker | agent.BootstrapDocker | agent.Link | agent.Files},
+			{Step: n.OnDocker0(n.Overlay.Open()), On: agent.MainDocker | agent.Link | agent.Firewall},
+			{Step: p.Node.Kubelet.Start(), On: agent.MainDocker},
 			{Step: parts.RunningKubelet().RestartAfter(past.end), On: agent.API},
-			{Step: parts.Proxy(h).RestartAfter(past.end), On: agent.API},
-			{Step: parts.OnDocker0(h, parts.KeepPods(h)), On: agent.MainDocker | agent.Link},
+			{Step: p.Node.Proxy.RestartAfter(past.end), On: agent.API},
+			{Step: n.KeepPods(), On: agent.MainDocker | agent.Link},
 		},
 		"hosts": {
-			{Step: parts.OnDocker0(h, parts.EtcdMember(h).List().If(controlPlane)), On: agent.Link},
-			{Step: parts.OnDocker0(h, parts.HostFilter(h, role).Step()), On: agent.Firewall | agent.Lease | agent.Cluster},
+			{Step: n.OnDocker0(p.Etcd.Member.List().If(controlPlane)), On: agent.Link},
+			{Step: n.OnDocker0(n.Filter.Step()), On: agent.Firewall | agent.Lease | agent.Cluster},
 		},
-		"Docker":     {{Step: preflight.WatchDocker(h), On: agent.Tick}},
-		"firewall":   {{Step: parts.OnDocker0(h, parts.Firewall(h, role).Permit()), On: agent.Firewall}},
-		"kernel":     {{Step: parts.KeepSysctls(h), On: agent.Link | agent.Forwarding | agent.Tick}},
-		"Services":   {{Step: parts.Proxy(h).FollowServices(), On: agent.Firewall}},
-		"host ports": {{Step: parts.OnDocker0(h, containerd.KeepHostPorts(h.Files)), On: agent.Firewall}},
-		"images":     loadedImages(h, role),
-		"cluster":    ownShare(h),
+		"Docker":     {{Step: preflight.WatchDocker(p.Docker, preflight.Networks(h)), On: agent.Tick}},
+		"firewall":   {{Step: n.OnDocker0(n.Firewall.Permit()), On: agent.Firewall}},
+		"kernel":     {{Step: n.KeepSysctls(), On: agent.Link | agent.Forwarding | agent.Tick}},
+		"Services":   {{Step: p.Node.Proxy.FollowServices(), On: agent.Firewall}},
+		"host ports": {{Step: n.KeepHostPorts(), On: agent.Firewall}},
+		"images":     loadedImages(h),
+		"cluster":    ownShare(h, p),
 	}.Within(h.Timeout()).Compact()
 }
 
-func ownShare(h *local.Host) (duties []agent.Duty) {
-	for _, s := range shared(h) {
+func ownShare(h *local.Host, p parts.Parts) (duties []agent.Duty) {
+	for _, s := range shared(h, p) {
 		duties = append(duties, agent.Duty{Step: s, On: agent.Cluster})
 	}
 	return duties
 }
 
 // loadedImages restores deleted images and CNI plugins.
-func loadedImages(h *local.Host, role string) []agent.Duty {
+func loadedImages(h *local.Host) []agent.Duty {
 	const limit = 10 * time.Minute // includes a slow registry
-	h = h.WithImages(h.ImagesOf(role))
-	main, pods := parts.Load(h)
+	role := h.Saved.Role
+	images := parts.New(h.WithImages(h.ImagesOf(role)), role).Images
+	main, pods := images.Load()
 	joined := role == local.Worker || h.Config.Join
 	return []agent.Duty{
-		{Step: parts.FetchBundle(h, role).If(joined), On: agent.BootstrapDocker | agent.MainDocker | agent.Containerd | agent.Files, Limit: limit},
-		{Step: parts.LoadBootstrap(h, "flannel"), On: agent.BootstrapDocker, Limit: limit},
+		{Step: images.Fetch().If(joined), On: agent.BootstrapDocker | agent.MainDocker | agent.Containerd | agent.Files, Limit: limit},
+		{Step: images.LoadBootstrap("flannel"), On: agent.BootstrapDocker, Limit: limit},
 		{Step: main, On: agent.MainDocker, Limit: limit},
 		{Step: pods, On: agent.Containerd, Limit: limit},
-		{Step: h.Source().InstallCNIPlugins(), On: agent.Files, Limit: limit},
-		{Step: parts.LoadBootstrap(h, "etcd").If(role == local.Master), On: agent.BootstrapDocker, Limit: limit},
+		{Step: images.Source.InstallCNIPlugins(), On: agent.Files, Limit: limit},
+		{Step: images.LoadBootstrap("etcd").If(role == local.Master), On: agent.BootstrapDocker, Limit: limit},
 	}
 }
 
@@ -92,9 +92,9 @@ func loadedImages(h *local.Host, role string) []agent.Duty {
 // server. They also move a CoreDNS pod to a second node. They restore manifests that an
 // interrupted exchange has removed, but not before the host has joined, nor while a
 // renewal exchanges them.
-func shared(h *local.Host) []step.Step {
-	pods := parts.StaticPods(h)
-	last := []step.Step{parts.Addons(h).Spread(), useOtherEtcd(h)}
+func shared(h *local.Host, p parts.Parts) []step.Step {
+	pods := p.ControlPlane.StaticPods
+	last := []step.Step{p.Addons.Spread(), useOtherEtcd(h, p.ControlPlane.API)}
 	missing := controlplane.LateMissing(h.Files)
 	others := !local.Complete(h.Files) || h.Files.Exists(controlplane.RenewingFile) // write them
 	switch {
@@ -103,26 +103,26 @@ func shared(h *local.Host) []step.Step {
 	case !missing && controlplane.Electing(h.Files) != pods.Single:
 		return last
 	}
-	return slices.Concat([]step.Step{pods.Late(), parts.ApplyAddons(h)}, parts.ContainedAddons(h), last)
+	return slices.Concat([]step.Step{pods.Late(), p.Addons.Apply()}, p.Addons.Contained(), last)
 }
 
 // useOtherEtcd restarts the first API server of several control planes with the second
 // endpoint of etcd, while another API server serves. It does not repair other differences:
 // a rotation restarts the API servers one after the other.
-func useOtherEtcd(h *local.Host) step.Step {
+func useOtherEtcd(h *local.Host, api controlplane.API) step.Step {
 	const name = "let the API server use another etcd while that of this host is down"
 	return step.When("use-other-etcd", name, name, func(context.Context) (bool, error) {
 		return len(parts.Others(h)) > 0 && !parts.UsesOtherEtcd(h), nil
 	}, func(ctx context.Context) error {
 		// The balancer of this host notices a new API server a moment after it is ready.
-		another := func(context.Context) error { return parts.AnotherServes(h) }
+		another := func(context.Context) error { return parts.AnotherServes(h.Files, h.Config.IPAddress) }
 		if err := step.Until(step.WithLimit(ctx, step.CheckLimit(ctx)), another, nil); err != nil {
 			return err
 		}
-		if err := parts.StaticPods(h).Early().Apply(ctx); err != nil {
+		if err := parts.InForce(h).ControlPlane.StaticPods.Early().Apply(ctx); err != nil {
 			return err
 		}
-		return step.Until(ctx, parts.API(h).Answers, nil)
+		return step.Until(ctx, api.Answers, nil)
 	})
 }
 
@@ -131,10 +131,11 @@ func useOtherEtcd(h *local.Host) step.Step {
 // restarting it. After them, it waits for the controller manager and the
 // scheduler, which restart if they lose their leases meanwhile.
 func Keep(ctx context.Context, h *local.Host) error {
-	watch := func(component string) func(context.Context) error { return parts.StaticPod(h, component).Watch }
+	p := parts.InForce(h)
+	control := p.ControlPlane
 	return (&step.Runner{}).Do(ctx, slices.Concat(
-		step.Plan{{step.Wait("wait-for-apiserver", "wait for the API server", parts.API(h).Answers, nil)}},
-		step.InOrder(shared(h)...),
-		step.Plan{parts.StaticPods(h).Healthy(watch)},
+		step.Plan{{step.Wait("wait-for-apiserver", "wait for the API server", control.API.Answers, nil)}},
+		step.InOrder(shared(h, p)...),
+		step.Plan{control.StaticPods.Healthy(control.Watch)},
 	).Within(h.Timeout()))
 }

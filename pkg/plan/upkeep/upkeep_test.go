@@ -7,6 +7,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
@@ -35,8 +36,8 @@ func TestManifestsOfAnInterruptedExchangeAreRestored(t *testing.T) {
 			must.NoError(t, h.Files.Write(controlplane.RenewingFile, nil, 0o600))
 		}
 		late := false
-		for _, s := range shared(h) {
-			late = late || s.Name == "write the static pods of the scheduler and the controller manager"
+		for _, s := range shared(h, parts.InForce(h)) {
+			late = late || s.ID == controlplane.LateID
 		}
 		if late != c.late {
 			t.Errorf("%s: written: %t", name, late)

@@ -36,7 +36,7 @@ func (r Resident) refreshHostFilter(ctx context.Context) error {
 		}
 		ctx, cancel := step.Checking(ctx)
 		defer cancel()
-		_ = parts.HostFilter(h, h.Saved.Role).Refresh(ctx)
+		_ = parts.InForce(h).Network.Filter.Refresh(ctx)
 		return nil
 	}, nil)
 	return nil
@@ -44,15 +44,15 @@ func (r Resident) refreshHostFilter(ctx context.Context) error {
 
 // refuse acts after each change of the removed nodes and of the requests.
 func (r Resident) refuse(ctx context.Context, h *local.Host) error {
-	told := agent.NewSignal()
+	told, own := agent.NewSignal(), parts.InForce(h).Etcd.Endpoint
 	go kube.Follow(ctx, requests(certificatesv1.KubeAPIServerClientKubeletSignerName), func(watch.Event) { told.Give() })
 	follow := func(ctx context.Context) error {
-		return parts.Etcd(h).Do(ctx, func(client *clientv3.Client) error { return etcd.FollowRemoved(ctx, client, told.Give) })
+		return own.Do(ctx, func(client *clientv3.Client) error { return etcd.FollowRemoved(ctx, client, told.Give) })
 	}
 	go agent.Forever(ctx, func(ctx context.Context) error {
 		return agent.WhileUnchanged(ctx, h.Files, follow, join.EtcdCAFile)
 	}, r.failed("follow removed nodes"))
-	agent.Follow(ctx, told, limited(h, membership.RefuseRemoved), r.failed("refuse removed nodes"))
+	agent.Follow(ctx, told, limited(h, func(ctx context.Context) error { return membership.RefuseRemoved(ctx, own) }), r.failed("refuse removed nodes"))
 	return nil
 }
 
@@ -83,19 +83,21 @@ func (r Resident) watchNodes(ctx context.Context, h *local.Host) error {
 	})
 	// It reports each change several times, because the node's pods follow later.
 	go agent.Follow(ctx, turned, func(context.Context) error { r.in.Put(agent.Cluster); return nil }, nil)
-	agent.Follow(ctx, departs, limited(h, membership.LetGo), r.failed("let hosts go"))
+	p := parts.InForce(h)
+	letGo := func(ctx context.Context) error { return membership.LetGo(ctx, p.Etcd, p.Cluster) }
+	agent.Follow(ctx, departs, limited(h, letGo), r.failed("let hosts go"))
 	return nil
 }
 
 // serveEtcd runs the gate of this control plane. Other authorities close all connections.
 func serveEtcd(ctx context.Context, h *local.Host) error {
-	return agent.WhileUnchanged(ctx, h.Files, parts.Gate(h).Serve, join.EtcdCAFile)
+	return agent.WhileUnchanged(ctx, h.Files, parts.Gate(parts.InForce(h).Etcd.Endpoint).Serve, join.EtcdCAFile)
 }
 
 // keepRoom keeps the database of etcd below its quota.
 func (r Resident) keepRoom(ctx context.Context, h *local.Host) error {
 	return agent.WhileUnchanged(h.Limited(ctx), h.Files, func(ctx context.Context) error {
-		return parts.EtcdServer(h).KeepRoom(ctx, r.failed("etcd"))
+		return parts.InForce(h).Etcd.Server.KeepRoom(ctx, r.failed("etcd"))
 	}, join.EtcdCAFile)
 }
 
@@ -114,7 +116,7 @@ func (r Resident) watchLeases(ctx context.Context, h *local.Host) error {
 		<-ctx.Done()
 		return nil
 	}
-	known := parts.FlannelEtcd(h)
+	known := parts.InForce(h).Network.Flanneld.Etcd
 	return agent.WhileUnchanged(ctx, h.Files, func(ctx context.Context) error {
 		return known.WatchLeases(ctx, func() {
 			r.in.Put(agent.Lease)

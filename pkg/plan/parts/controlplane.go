@@ -1,0 +1,137 @@
+package parts
+
+import (
+	"cmp"
+	"context"
+	"net/netip"
+	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/file"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/containerd"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// ControlPlane is the control plane of a host.
+type ControlPlane struct {
+	PKI        controlplane.PKI
+	StaticPods controlplane.StaticPods
+	API        controlplane.API
+
+	publisher  join.Publisher
+	containerd containerd.Socket
+}
+
+func newControlPlane(h *local.Host, own etcd.Endpoint) ControlPlane {
+	common := controlplane.Host{
+		Files: h.Files, HostName: h.Config.HostName, IP: h.Config.IPAddress, APIPort: h.Config.APIServerPort,
+		ServiceCIDR: local.Prefix(h.Config.ServiceNetwork), DNSDomain: h.Config.DNSDomain, Joins: h.Config.Join,
+		LeafLife: controlplane.ReadLeafLife(h.Files),
+	}
+	return ControlPlane{
+		PKI: controlplane.PKI{
+			Host: common, ExtraNames: h.Config.TLSSANs, EtcdUser: etcd.HostUser(h.Config.HostName),
+			Sealed: etcd.HasData(h.Files), Now: time.Now,
+		},
+		StaticPods: controlplane.StaticPods{
+			Host: common, PodCIDR: podCIDR(h), Image: h.Program, KubernetesVersion: h.Versions.Kubernetes,
+			EtcdEndpoints: etcdEndpoints(h, own), Single: !Several(h),
+			ExtraArgs: h.Config.ExtraArgs, OIDC: h.Config.OIDC, AuditPolicy: h.Config.AuditPolicy,
+		},
+		API: controlplane.API{Host: common, Version: h.Versions.ProgramVersion("kube-apiserver")},
+		publisher: join.Publisher{
+			API: kube.Kubeconfig(controlplane.AdminConf), Server: local.BalancedAPI(h), Settings: file.Shared(h.Config),
+			Read: func() (join.Published, error) { return published(h) },
+		},
+		containerd: Containerd(h),
+	}
+}
+
+// published reads what an earlier step issues or saves, for hosts that join.
+func published(h *local.Host) (p join.Published, err error) {
+	clusterCA, clusterErr := h.Files.Read(join.ClusterCAFile)
+	etcdCA, etcdErr := h.Files.Read(join.EtcdCAFile)
+	signers, keyErr := local.RequiredKey(h)
+	way, err := h.Registry.Marshal()
+	p = join.Published{ClusterCA: clusterCA, EtcdCA: etcdCA, Registry: way, VerifyKey: signers}
+	return p, cmp.Or(clusterErr, etcdErr, keyErr, err)
+}
+
+// podCIDR returns the network that the controller manager divides among the
+// nodes for another CNI plugin. It is invalid if pods are attached to
+// docker0, because flannel then assigns the subnets.
+func podCIDR(h *local.Host) netip.Prefix {
+	if h.OwnNetwork() {
+		return netip.Prefix{}
+	}
+	return local.Prefix(h.Config.FlannelNetwork)
+}
+
+// etcdEndpoints returns the endpoints of etcd that the API server of this host uses: its own
+// etcd, and another one if that is down. It opens 70 connections to each endpoint, so a single
+// control plane has only the first. It keeps the second when the others leave: the change
+// would restart the only API server.
+func etcdEndpoints(h *local.Host, own etcd.Endpoint) []string {
+	if len(Others(h)) == 0 && !UsesOtherEtcd(h) {
+		return []string{own.URL()}
+	}
+	return []string{own.URL(), local.BalancedEtcd(h)}
+}
+
+// UsesOtherEtcd reports whether the API server of this host uses another etcd while that
+// of its host is down.
+func UsesOtherEtcd(h *local.Host) bool {
+	return controlplane.UsesEtcd(h.Files, local.BalancedEtcd(h))
+}
+
+// StaticPod returns the static pod of a component of the control plane.
+func (c ControlPlane) StaticPod(component string) containerd.StaticPod {
+	common := c.PKI.Host
+	return containerd.StaticPod{Files: common.Files, Socket: c.containerd, Name: component + "-" + common.HostName}
+}
+
+// Watch fails once a component of the control plane crashes repeatedly.
+func (c ControlPlane) Watch(component string) func(context.Context) error {
+	return c.StaticPod(component).Watch
+}
+
+// Ready waits for the API server. It fails early if the kubelet or the API server crashes repeatedly.
+func (c ControlPlane) Ready() step.Step {
+	return Watched(c.API.Ready().Watched(c.Watch("kube-apiserver")))
+}
+
+// ReviveAPIServer is the step that restarts an API server that lost its etcd:
+// it would wait for the kubelet's growing back-off.
+func (c ControlPlane) ReviveAPIServer(server etcd.Server) step.Step {
+	pod := c.StaticPod("kube-apiserver")
+	pod.Ready, pod.Needs = c.API.Answers, server.RunningSince
+	return pod.Revive()
+}
+
+// Publish lets hosts join, and then tells the agent.
+func (c ControlPlane) Publish() step.Step {
+	publish := c.publisher.Publish()
+	tell := c.PKI.Files.Step(publish.ID, publish.Name, func() ([]host.File, error) { return []host.File{local.OpenMark}, nil })
+	return step.Step{
+		ID: publish.ID, Name: publish.Name,
+		Check: func(ctx context.Context) (step.Diff, error) {
+			diff, err := publish.Check(ctx)
+			if err != nil {
+				return nil, err
+			}
+			more, err := tell.Check(ctx)
+			return append(diff, more...), err
+		},
+		Apply: func(ctx context.Context) error {
+			if err := publish.Apply(ctx); err != nil {
+				return err
+			}
+			return tell.Apply(ctx)
+		},
+	}
+}
