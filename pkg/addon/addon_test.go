@@ -1,6 +1,7 @@
 package addon
 
 import (
+	"net/netip"
 	"regexp"
 	"strconv"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/addresses"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
@@ -27,7 +29,7 @@ func variants() map[string]Addons {
 	full := Settings{
 		ProxyImage: "registry.k8s.io/kube-proxy:v1.36.3", DNSImage: "registry.k8s.io/coredns/coredns:v1.14.2",
 		Server: "https://10.0.0.1:6443", PodServer: "10.0.0.1:6443", Forward: "/etc/resolv.conf",
-		PodCIDR: "10.1.0.0/16", DNSDomain: "cluster.local", DNSIP: "10.96.0.10",
+		PodCIDR: netip.MustParsePrefix("10.1.0.0/16"), DNSDomain: "cluster.local", DNSIP: netip.MustParseAddr("10.96.0.10"),
 		ClusterCA: []byte("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"),
 	}
 	bare := full
@@ -86,7 +88,12 @@ func TestContainedAddons(t *testing.T) {
 	codecs := serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict)
 	addons := variants()["full"]
 	addons.MetricsImage, addons.LocalPathImage, addons.HelperImage, addons.VolumesDir = "m:v1", "l:v1", "h:v1", "/volumes"
-	addons.ControllerImage, addons.SpeakerImage, addons.LoadBalancerAddresses = "c:v1", "s:v1", []string{"10.0.0.0/24", "fd00::1-fd00::9"}
+	addons.ControllerImage, addons.SpeakerImage = "c:v1", "s:v1"
+	for _, text := range []string{"10.0.0.0/24", "fd00::1-fd00::9"} {
+		r, err := addresses.Parse(text)
+		must.NoError(t, err)
+		addons.LoadBalancerAddresses = append(addons.LoadBalancerAddresses, r)
+	}
 	addons.KubeletCA = addons.ClusterCA
 	for _, name := range config.ContainedAddons {
 		text, err := addons.Named(name)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/catalog"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/addresses"
 )
 
 // What a configuration file begins with.
@@ -41,26 +42,26 @@ type Config struct {
 	EtcdVersion        string // with v, or empty
 	FlannelVersion     string // with v, or empty
 	FlannelIPMasq      bool
-	FlannelNetwork     string // IPv4 prefix, masked
+	FlannelNetwork     Networks
 	FlannelBackend     string
 	FlannelSubnetDir   string
-	TrustedNetworks    []string // IPv4 prefixes, masked
+	TrustedNetworks    []netip.Prefix // outside of the cluster
 	RestartPolicy      string
 	Arch               string // as Go says it: amd64
-	IPAddress          string
+	IPAddress          netip.Addr
 	NetInterface       string
 	HostName           string
 	TimeoutForServices time.Duration
 	DNSDomain          string
-	DNSServerIP        string
+	DNSServerIP        netip.Addr
 	CNIPlugin          string   // bridge, flannel, calico, none, a path or a URL
 	Addons             []string // each one of AddonNames, a path or a URL
-	ServiceNetwork     string   // IPv4 prefix, masked
+	ServiceNetwork     Networks
 	APIServerPort      int
 	TLSSANs            []string // names and addresses
 	BalancerPort       int
 	Join               bool
-	MasterIP           string
+	MasterIP           netip.Addr
 	Token              string // secret
 	TokenFile          string
 	CACertHash         string // sha256:<hex>
@@ -82,7 +83,7 @@ type Config struct {
 	CAFile         string
 	StallTimeout   time.Duration
 
-	LoadBalancerAddresses []string // see addresses.Parse
+	LoadBalancerAddresses []addresses.Range
 
 	Components   Components
 	FeatureGates map[string]bool
@@ -103,7 +104,7 @@ type Config struct {
 	Name               string
 	Masters            int
 	Workers            int
-	DindSubnet         string // IPv4 prefix, masked
+	DindSubnet         Networks
 	HostImage          string
 	LocalRegistry      int // port; 0: none
 	LocalRegistryCache string
@@ -145,8 +146,8 @@ func (c Config) Complete() Config {
 	}
 	c.EtcdVersion, c.FlannelVersion = withV(c.EtcdVersion), withV(c.FlannelVersion)
 	c.Arch = cmp.Or(machineNames[c.Arch], c.Arch)
-	if c.DNSServerIP == "" {
-		c.DNSServerIP = tenth(c.ServiceNetwork)
+	if !c.DNSServerIP.IsValid() {
+		c.DNSServerIP = c.ServiceNetwork.dns()
 	}
 	c.Registry.Address = strings.TrimSuffix(c.Registry.Address, "/")
 	c.DownloadMirror, c.CNIMirror = strings.TrimSuffix(c.DownloadMirror, "/"), strings.TrimSuffix(c.CNIMirror, "/")
@@ -159,20 +160,4 @@ func withV(version string) string {
 		return "v" + version
 	}
 	return version
-}
-
-// tenth returns the tenth address of an IPv4 network, by convention that of DNS, or "".
-func tenth(network string) string {
-	prefix, err := netip.ParsePrefix(network)
-	if err != nil || !prefix.Addr().Is4() {
-		return ""
-	}
-	addr := prefix.Masked().Addr()
-	for range 10 {
-		addr = addr.Next()
-	}
-	if !prefix.Contains(addr) {
-		return ""
-	}
-	return addr.String()
 }

@@ -114,18 +114,6 @@ func ParseMount(s string) (m NodeMount, err error) {
 	return m, nil
 }
 
-// each checks a list with the parser of its items.
-func each[T any](parse func(string) (T, error)) func(string) string {
-	return func(s string) string {
-		for _, item := range strings.Split(s, ",") {
-			if _, err := parse(item); err != nil {
-				return fmt.Sprintf("%q %v", item, err)
-			}
-		}
-		return ""
-	}
-}
-
 // A kubelet may set labels of its own node in these domains that Kubernetes
 // reserves, and these labels. The kubelet and the API server reject all others.
 // https://github.com/kubernetes/kubernetes/blob/v1.37.2/plugin/pkg/admission/noderestriction/admission.go#L650-L664
@@ -134,8 +122,8 @@ var (
 	allowedLabels   = []string{"topology.kubernetes.io/region", "topology.kubernetes.io/zone"}
 )
 
-func nodeLabels(s string) string {
-	for _, word := range strings.Split(s, ",") {
+func nodeLabels(words []string) string {
+	for _, word := range words {
 		key, value, ok := strings.Cut(word, "=")
 		if !ok || len(validation.IsQualifiedName(key)) > 0 || len(validation.IsValidLabelValue(value)) > 0 {
 			return fmt.Sprintf("%q must be KEY=VALUE, such as disk=ssd", word)
@@ -158,8 +146,8 @@ func reserved(key string) bool {
 
 var taintEffects = []string{"NoSchedule", "PreferNoSchedule", "NoExecute"}
 
-func nodeTaints(s string) string {
-	for _, word := range strings.Split(s, ",") {
+func nodeTaints(words []string) string {
+	for _, word := range words {
 		taint, effect, ok := strings.Cut(word, ":")
 		key, value, _ := strings.Cut(taint, "=")
 		if !ok || !slices.Contains(taintEffects, effect) || len(validation.IsQualifiedName(key)) > 0 || len(validation.IsValidLabelValue(value)) > 0 {

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -12,6 +13,8 @@ import (
 	"time"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/addresses"
 )
 
 // value reads and writes one setting as text.
@@ -19,6 +22,8 @@ type value struct {
 	kind string // what usage calls it; "" is plain text
 	set  func(string) error
 	get  func() string
+
+	field any // pointer to the field of Config
 }
 
 // kind returns a function that returns the value at a field of Config. A text that parse
@@ -33,7 +38,7 @@ func kind[T any](name string, parse func(string) (T, error), print func(T) strin
 			}
 			return err
 		}
-		return value{kind: name, set: set, get: func() string { return print(*p) }}
+		return value{kind: name, set: set, get: func() string { return print(*p) }, field: field}
 	}
 }
 
@@ -43,7 +48,13 @@ var kinds = map[reflect.Type]func(field any) value{
 	reflect.TypeFor[bool]():          kind("bool", or(strconv.ParseBool, "must be true or false"), strconv.FormatBool),
 	reflect.TypeFor[int]():           kind("int", or(strconv.Atoi, "must be a whole number"), strconv.Itoa),
 	reflect.TypeFor[time.Duration](): kind("duration", parseSpan, shortSpan),
-	reflect.TypeFor[[]string]():      kind("list", func(s string) ([]string, error) { return splitList(s), nil }, joinList),
+	reflect.TypeFor[[]string]():      listOf(func(s string) (string, error) { return s, nil }, asItIs),
+
+	reflect.TypeFor[netip.Addr]():        kind("string", parseAddress, addresses.Text),
+	reflect.TypeFor[Networks]():          kind("string", parseNetworks, Networks.String),
+	reflect.TypeFor[[]netip.Prefix]():    listOf(parseNetwork, netip.Prefix.String),
+	reflect.TypeFor[[]addresses.Range](): listOf(addresses.Parse, addresses.Range.Text),
+
 	// Arguments are a mapping in a file, and NAME=VALUE as a flag, which may be
 	// repeated. A mapping on one line is accepted everywhere.
 	reflect.TypeFor[Arguments](): kind("arguments", func(s string) (Arguments, error) { return parseArguments(s, "\n") }, asJSON[Arguments]),
@@ -57,7 +68,7 @@ var (
 	mapping = kind("mapping", parseMapping, asItIs)
 	// manifest is a name, a URL or the path of a manifest; manifests is a list of these.
 	manifest  = kind("string", func(s string) (string, error) { return settled(strings.TrimSpace(s)) }, asItIs)
-	manifests = kind("list", parseManifests, joinList)
+	manifests = kind("list", parseManifests, func(names []string) string { return list(names, asItIs) })
 )
 
 // places are the indices of the fields of Config by the names of the settings.
@@ -73,10 +84,14 @@ var places = sync.OnceValue(func() map[string][]int {
 	return all
 })
 
+// in returns the field of c that holds a setting.
+func (s Setting) in(c *Config) reflect.Value {
+	return reflect.ValueOf(c).Elem().FieldByIndex(places()[s.Field])
+}
+
 // at returns the value of a setting in c.
 func (s Setting) at(c *Config) value {
-	field := reflect.ValueOf(c).Elem().FieldByIndex(places()[s.Field])
-	as := s.as
+	field, as := s.in(c), s.as
 	if as == nil {
 		as = kinds[field.Type()]
 	}
@@ -132,7 +147,28 @@ func splitList(s string) []string {
 	return slices.Compact(items)
 }
 
-func joinList(items []string) string { return strings.Join(items, ",") }
+// listOf returns a kind like kind does, for lists of values that commas separate.
+func listOf[T any](parse func(string) (T, error), print func(T) string) func(field any) value {
+	return kind("list", func(s string) (all []T, err error) {
+		for _, item := range splitList(s) {
+			one, err := parse(item)
+			if err != nil {
+				return nil, fmt.Errorf("%q %w", item, err)
+			}
+			all = append(all, one)
+		}
+		return all, nil
+	}, func(all []T) string { return list(all, print) })
+}
+
+// list returns the text of a list.
+func list[T any](all []T, print func(T) string) string {
+	var words []string
+	for _, one := range all {
+		words = append(words, print(one))
+	}
+	return strings.Join(words, ",")
+}
 
 func parseMapping(s string) (string, error) {
 	if strings.TrimSpace(s) == "" {

@@ -29,8 +29,8 @@ type Daemon struct {
 	Files         host.Files
 	Image         string
 	Etcd          Etcd
-	Host          string // the name for which a subnet is reserved
-	PublicIP      string // from which this host sends, and under which the others reach it
+	Host          string     // the name for which a subnet is reserved
+	PublicIP      netip.Addr // from which this host sends, and under which the others reach it
 	IPMasq        bool
 	Backend       string // as in Network
 	SubnetDir     string // directory of subnet.env; on disk, so that the subnet survives a reboot
@@ -109,10 +109,10 @@ func (d Daemon) command() []string {
 		fmt.Sprintf("--ip-masq=%t", d.IPMasq),
 		"--healthz-port=0",
 	}
-	if d.PublicIP != "" {
+	if ip := d.PublicIP; ip.IsValid() {
 		// With the name of the interface, flanneld would send from its first address.
 		// https://github.com/flannel-io/flannel/blob/v0.28.10/pkg/ipmatch/match.go#L239-L243
-		args = append(args, "--iface="+d.PublicIP, "--public-ip="+d.PublicIP)
+		args = append(args, "--iface="+ip.String(), "--public-ip="+ip.String())
 	}
 	return args
 }

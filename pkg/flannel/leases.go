@@ -85,9 +85,9 @@ func sortedLeases(ctx context.Context, client *clientv3.Client) (all []hostLease
 }
 
 // leasesOf reads the leases of the host with an address.
-func leasesOf(ctx context.Context, client *clientv3.Client, publicIP string) ([]hostLease, error) {
+func leasesOf(ctx context.Context, client *clientv3.Client, publicIP netip.Addr) ([]hostLease, error) {
 	all, err := leases(ctx, client)
-	return slices.DeleteFunc(all, func(l hostLease) bool { return l.host.String() != publicIP }), err
+	return slices.DeleteFunc(all, func(l hostLease) bool { return l.host != publicIP }), err
 }
 
 // parseHostLease parses a lease. It accepts only what flanneld reads in the same way, with the
@@ -117,8 +117,8 @@ func parseHostLease(key string, value []byte) (l hostLease, err error) {
 	if l.host, err = netip.ParseAddr(v.PublicIP); err != nil || !l.host.Is4() || !l.host.IsGlobalUnicast() || v.PublicIPv6 != nil {
 		return l, fmt.Errorf("PublicIP: %q is not the IPv4 address of a machine", v.PublicIP)
 	}
-	if l.backend == "vxlan" && l.mac != vtepMAC(v.PublicIP) {
-		return l, fmt.Errorf("VtepMAC: %q is not the MAC address of %s, %s", l.mac, v.PublicIP, vtepMAC(v.PublicIP))
+	if l.backend == "vxlan" && l.mac != vtepMAC(l.host) {
+		return l, fmt.Errorf("VtepMAC: %q is not the MAC address of %s, %s", l.mac, v.PublicIP, vtepMAC(l.host))
 	}
 	// A key with other unused bits at its end is the same key for WireGuard.
 	if key, err := base64.StdEncoding.Strict().DecodeString(l.wgKey); l.backend == "wireguard" && (err != nil || len(key) != wgKeyBytes) {

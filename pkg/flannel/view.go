@@ -13,7 +13,7 @@ import (
 // view is the state that the overlay of this host must match.
 type view struct {
 	backend  string
-	publicIP string // of this host
+	publicIP netip.Addr // of this host
 	own      Lease
 	leases   []hostLease // of all hosts
 }
@@ -59,7 +59,7 @@ func (v view) removeStale() error {
 // linkDiff compares the overlay link with this host's lease.
 func (v view) linkDiff() (diff step.Diff, err error) {
 	at := slices.IndexFunc(v.leases, func(l hostLease) bool {
-		return l.key == LeaseKey(v.own.Subnet) && l.host.String() == v.publicIP
+		return l.key == LeaseKey(v.own.Subnet) && l.host == v.publicIP
 	})
 	if at < 0 {
 		diff = append(diff, fmt.Sprintf("lease the subnet %s in etcd", v.own.Subnet.Masked()))
@@ -104,7 +104,7 @@ func (v view) routesDiff() (diff step.Diff, err error) {
 	}
 	names := links.Names{}
 	for _, l := range v.leases {
-		if l.host.String() == v.publicIP || l.backend != v.backend {
+		if l.host == v.publicIP || l.backend != v.backend {
 			continue // flanneld skips leases of other backends too
 		}
 		routed, err := v.routed(names, l)

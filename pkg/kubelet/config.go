@@ -3,6 +3,7 @@ package kubelet
 import (
 	_ "embed"
 	"fmt"
+	"net/netip"
 	"runtime"
 	"slices"
 
@@ -24,13 +25,14 @@ const ControlPlaneTaint = "node-role.kubernetes.io/control-plane"
 
 // Configuration is the configuration of the kubelet.
 type Configuration struct {
-	ClusterDNS, DNSDomain string
-	CgroupDriver          string // "systemd" or "cgroupfs", as the container runtime's
-	CRISocket             string // "/run/containerd/containerd.sock"
-	Schedulable           bool   // the control plane accepts all pods (no taint)
-	SmallDisk             bool   // the node is a container and shares its disk with other programs
-	KeepOOMScore          bool   // it may not be lowered on this host
-	Own                   Own
+	ClusterDNS   netip.Addr
+	DNSDomain    string
+	CgroupDriver string // "systemd" or "cgroupfs", as the container runtime's
+	CRISocket    string // "/run/containerd/containerd.sock"
+	Schedulable  bool   // the control plane accepts all pods (no taint)
+	SmallDisk    bool   // the node is a container and shares its disk with other programs
+	KeepOOMScore bool   // it may not be lowered on this host
+	Own          Own
 }
 
 // everywhere is the part of the configuration that is the same on every host.
@@ -46,7 +48,7 @@ func (c Configuration) encode(resolv string, controlPlane bool) ([]byte, error) 
 	}
 	k.TLSCipherSuites = pki.CipherSuites()
 	k.Authentication.X509.ClientCAFile = clientCA
-	k.ClusterDomain, k.ClusterDNS, k.ResolverConfig = c.DNSDomain, []string{c.ClusterDNS}, &resolv
+	k.ClusterDomain, k.ClusterDNS, k.ResolverConfig = c.DNSDomain, []string{c.ClusterDNS.String()}, &resolv
 	k.ContainerRuntimeEndpoint, k.CgroupDriver = "unix://"+c.CRISocket, c.CgroupDriver
 	// Since 1.35 the kubelet refuses the older hierarchy unless it is told.
 	// https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/kubelet/apis/config/v1beta1/defaults.go#L292-L294

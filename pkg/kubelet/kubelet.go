@@ -11,6 +11,7 @@ package kubelet
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -43,7 +44,7 @@ type Kubelet struct {
 	Docker        func() *docker.Engine // the main one
 	Image         string                // of hyperkube
 	Store         string                // the directory of containerd, whose images the kubelet measures
-	NodeIP        string
+	NodeIP        netip.Addr
 	RestartPolicy string // "unless-stopped"
 	ExtraArgs     config.Arguments
 }
@@ -87,7 +88,7 @@ func (k Kubelet) container() (docker.Container, error) {
 func (k Kubelet) command() []string {
 	command := []string{
 		"kubelet", "--config=" + configFile, "--kubeconfig=" + Kubeconfig,
-		"--hostname-override=" + k.HostName, "--node-ip=" + k.NodeIP,
+		"--hostname-override=" + k.HostName, "--node-ip=" + k.NodeIP.String(),
 	}
 	if !k.ControlPlane {
 		command = append(command, "--bootstrap-kubeconfig="+BootstrapConfig)

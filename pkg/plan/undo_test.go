@@ -2,6 +2,7 @@ package plan
 
 import (
 	"context"
+	"net/netip"
 	"slices"
 	"sync"
 	"testing"
@@ -49,7 +50,8 @@ func TestOrderOfUndo(t *testing.T) {
 		for _, plugin := range []string{config.CNIBridge, config.CNIFlannel, config.CNINone} {
 			t.Run(name+" "+plugin, func(t *testing.T) {
 				cfg := config.Default()
-				cfg.HostName, cfg.IPAddress, cfg.MasterIP, cfg.CNIPlugin = "one", "10.0.0.1", "10.0.0.2", plugin
+				cfg.HostName, cfg.CNIPlugin = "one", plugin
+				cfg.IPAddress, cfg.MasterIP = netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("10.0.0.2")
 				order := undone(t, makePlan(installedWith(t, host.Files{Root: t.TempDir()}, cfg)))
 				for _, pair := range orderOfUndo {
 					first, second := slices.Index(order, pair[0]), slices.Index(order, pair[1])

@@ -26,10 +26,7 @@ import (
 
 func toClusterOptions(cfg config.Config, origins config.Origins) (cluster.Options, error) {
 	request := nodesOf(cfg)
-	var err error
-	if request.Subnet, err = netip.ParsePrefix(cfg.DindSubnet); err != nil {
-		return cluster.Options{}, err
-	}
+	request.Subnet = cfg.DindSubnet.IPv4()
 	registry := testhost.RegistrySettings{Port: cfg.LocalRegistry, Mirrors: cfg.RegistryMirrors, Cache: quantity(cfg.LocalRegistryCache).Value()}
 	cfg, origins = throughRegistry(cfg, origins, request.Subnet)
 	return cluster.Options{
@@ -151,12 +148,8 @@ func withBalancedAddresses(cfg config.Config, origins config.Origins) config.Con
 	if origins[name].Source != config.FromDefault || !slices.Contains(cfg.Addons, config.AddonMetalLB) {
 		return cfg
 	}
-	subnet, err := netip.ParsePrefix(cfg.DindSubnet)
-	if err != nil {
-		return cfg // Validate reports it
-	}
-	if first, last := topology.BalancedAddrs(subnet); first.Less(last) {
-		cfg.LoadBalancerAddresses = []string{addresses.Range{First: first, Last: last}.String()}
+	if first, last := topology.BalancedAddrs(cfg.DindSubnet.IPv4()); first.Less(last) {
+		cfg.LoadBalancerAddresses = []addresses.Range{{First: first, Last: last}}
 		origins[name] = config.Origin{Source: config.FromCluster}
 	}
 	return cfg
@@ -173,7 +166,7 @@ func withFreeSubnet(ctx context.Context, cfg config.Config, origins config.Origi
 	if err != nil {
 		return cfg, nil, exit.Firm(err)
 	}
-	cfg.DindSubnet, origins[name] = subnet.String(), config.Origin{Source: config.FromCluster}
+	cfg.DindSubnet, origins[name] = config.Networks{subnet}, config.Origin{Source: config.FromCluster}
 	return cfg, release, nil
 }
 

@@ -43,12 +43,12 @@ func TestPrecedence(t *testing.T) {
 		"RESTART_POLICY", "no", "KUBE_BOOTSTRAP_RESTART_POLICY", "on-failure:3", "K8S_VERSION", "1.35.4"), flags)
 	must.NoError(t, err)
 	for _, c := range []struct{ field, got, want, origin string }{
-		{"flannelNetwork", cfg.FlannelNetwork, "10.4.0.0/16", "flag --flannel-network"},
+		{"flannelNetwork", cfg.FlannelNetwork.String(), "10.4.0.0/16", "flag --flannel-network"},
 		{"flannelBackend", cfg.FlannelBackend, "host-gw", "environment FLANNEL_BACKEND"},
 		{"restartPolicy", cfg.RestartPolicy, "on-failure:3", "environment KUBE_BOOTSTRAP_RESTART_POLICY"},
 		{"dnsDomain", cfg.DNSDomain, "file.local", "file " + path + ":5"},
 		{"kubernetesVersion", cfg.KubernetesVersion, "v1.35.4", "environment K8S_VERSION"},
-		{"serviceNetwork", cfg.ServiceNetwork, "10.96.0.0/16", "default"},
+		{"serviceNetwork", cfg.ServiceNetwork.String(), "10.96.0.0/16", "default"},
 		{"ignorePreflight", strings.Join(cfg.IgnorePreflight, "+"), "swap+clock+ports", "flag --ignore-preflight"},
 	} {
 		if c.got != c.want || from[c.field].String() != c.origin {
@@ -97,6 +97,8 @@ func TestEveryBadValueIsNamed(t *testing.T) {
 		{"FLANNEL_NETWORK", "10.1.2.0/16", `has host bits set; write 10.1.0.0/16`},
 		{"KUBE_BOOTSTRAP_TRUSTED_NETWORKS", "10.1.0.0/16,10.1.2.0/16", `"10.1.2.0/16" has host bits set; write 10.1.0.0/16`},
 		{"FLANNEL_NETWORK", "fd00::/16", `must be an IPv4 network`},
+		{"FLANNEL_NETWORK", "10.1.0.0/16,fd00::/64", `flannelNetwork: Invalid value: "10.1.0.0/16,fd00::/64": must be one network, such as 10.1.0.0/16 (from environment FLANNEL_NETWORK)`},
+		{"KUBE_BOOTSTRAP_DIND_SUBNET", "10.1.0.0/16,10.2.0.0/16", `dindSubnet: Invalid value: "10.1.0.0/16,10.2.0.0/16": must be one network`},
 		{"FLANNEL_NETWORK", "10.1.0.0/24", `is too small: each host gets a /24, so two hosts need at least a /23`},
 		{"FLANNEL_NETWORK", "10.96.0.0/12", `serviceNetwork: Invalid value: "10.96.0.0/16": overlaps flannelNetwork 10.96.0.0/12`},
 		{"FLANNEL_BACKEND", "tcp", `flannelBackend: Unsupported value: "tcp": supported values: "vxlan", "host-gw", "wireguard", "ipip", "udp"`},

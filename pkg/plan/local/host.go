@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"net/netip"
 	"sync"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle/peer"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/addresses"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/containerd"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/flannel"
@@ -112,12 +112,8 @@ func (h *Host) Timeout() time.Duration { return h.Config.TimeoutForServices }
 // Limited applies the limit of steps to waits and requests outside of steps.
 func (h *Host) Limited(ctx context.Context) context.Context { return step.WithLimit(ctx, h.Timeout()) }
 
-// Prefix returns a network of the configuration. It is invalid if the setting is
-// empty.
-func Prefix(cidr string) netip.Prefix {
-	p, _ := netip.ParsePrefix(cidr) // the configuration was validated before
-	return p.Masked()
-}
+// IP returns the address of this host as text; "" before it is known.
+func (h *Host) IP() string { return addresses.Text(h.Config.IPAddress) }
 
 // CRISocket returns the path of the socket of the container runtime.
 func (h *Host) CRISocket() string {
@@ -146,7 +142,7 @@ func BootstrapDocker() *docker.Engine { return docker.Open(bootstrapdocker.Socke
 // Balancing returns the settings of the balancer.
 func Balancing(h *Host) balancer.Settings {
 	return balancer.Settings{
-		Own: h.Config.IPAddress, Port: h.Config.BalancerPort, APIPort: h.Config.APIServerPort,
+		Own: h.IP(), Port: h.Config.BalancerPort, APIPort: h.Config.APIServerPort,
 		ClusterCA: join.ClusterCAFile, EtcdCA: join.EtcdCAFile, Cert: join.FlannelCertFile, Key: join.FlannelKeyFile,
 	}
 }

@@ -19,7 +19,7 @@ import (
 func approver(h *local.Host, kubeconfig string) join.Approver {
 	return join.Approver{
 		API:      kube.Kubeconfig(kubeconfig),
-		Reserved: []netip.Prefix{local.Prefix(h.Config.FlannelNetwork), local.Prefix(h.Config.ServiceNetwork)},
+		Reserved: []netip.Prefix{h.Config.FlannelNetwork.IPv4(), h.Config.ServiceNetwork.IPv4()},
 		Hosts:    func(ctx context.Context) ([]join.Host, error) { return knownHosts(ctx, h) },
 		Control:  h.Config.HostName, Certificates: func() ([]string, error) { return kubeletFingerprints(h) },
 	}

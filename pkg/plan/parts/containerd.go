@@ -39,7 +39,7 @@ func Proxy(h *local.Host) containerd.Proxy {
 // OtherCNI is the step that leaves the pod network to another CNI plugin, or an empty
 // step if pods are attached to docker0.
 func OtherCNI(h *local.Host) step.Step {
-	within := local.Prefix(h.Config.FlannelNetwork)
+	within := h.Config.FlannelNetwork.IPv4()
 	return containerd.LeaveCNI(h.Files, Containerd(h), within).If(!h.OwnNetwork() || h.Saved.Lost != nil)
 }
 

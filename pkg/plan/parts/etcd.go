@@ -19,7 +19,7 @@ func Etcd(h *local.Host) etcd.Endpoint {
 		Files: h.Files, CA: controlplane.EtcdCA + ".crt", Cert: controlplane.EtcdRoot + ".crt", Key: controlplane.EtcdRoot + ".key",
 		Issue: func(asked *tls.CertificateRequestInfo) (*tls.Certificate, error) { return issueRoot(h.Files, asked) },
 	}
-	return etcd.Endpoint{Access: root, IP: h.Config.IPAddress}
+	return etcd.Endpoint{Access: root, IP: h.IP()}
 }
 
 // issueRoot makes root's certificate for an etcd that trusts another authority than that of
@@ -40,7 +40,7 @@ func issueRoot(files host.Files, asked *tls.CertificateRequestInfo) (*tls.Certif
 
 // EtcdMember returns this host as a member of etcd.
 func EtcdMember(h *local.Host) etcd.Member {
-	return etcd.Member{Endpoint: Etcd(h), Name: h.Config.HostName, Addresses: addresses(h), Peers: Others(h)}
+	return etcd.Member{Endpoint: Etcd(h), Name: h.Config.HostName, Addresses: otherAddresses(h), Peers: Others(h)}
 }
 
 // EtcdServer returns the container of etcd.

@@ -24,9 +24,9 @@ const clientLife = 24 * time.Hour
 
 // Gate returns the gate by which workers use the etcd of this control plane.
 func Gate(h *local.Host) gate.Gate {
-	address, probe := etcd.ClientAddress(h.Config.IPAddress), balancer.Probe(asOwn(h), "/health")
+	address, probe := etcd.ClientAddress(h.IP()), balancer.Probe(asOwn(h), "/health")
 	return gate.Gate{
-		IP: h.Config.IPAddress, Etcd: address, Host: etcd.WorkerOf, Readable: etcd.Readable(), Leases: flannel.LeasesPrefix,
+		IP: h.IP(), Etcd: address, Host: etcd.WorkerOf, Readable: etcd.Readable(), Leases: flannel.LeasesPrefix,
 		Serving: func() (*tls.Config, error) { return serving(h.Files) },
 		As:      func(user string) (*tls.Config, error) { return asUser(h.Files, user) },
 		Healthy: func(ctx context.Context) error { return probe(ctx, address) },

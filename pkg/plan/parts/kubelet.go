@@ -33,7 +33,7 @@ func KeepSysctls(h *local.Host) step.Step {
 
 // ServiceRoute returns the route of this host to Services.
 func ServiceRoute(h *local.Host) kubelet.ServiceRoute {
-	return kubelet.ServiceRoute{Files: h.Files, Services: local.Prefix(h.Config.ServiceNetwork), NodeIP: h.Config.IPAddress}
+	return kubelet.ServiceRoute{Files: h.Files, Services: h.Config.ServiceNetwork.IPv4(), NodeIP: h.Config.IPAddress}
 }
 
 // Kubelet returns the kubelet of a host of the role.

@@ -34,7 +34,7 @@ func podCIDR(h *local.Host) netip.Prefix {
 	if h.OwnNetwork() {
 		return netip.Prefix{}
 	}
-	return local.Prefix(h.Config.FlannelNetwork)
+	return h.Config.FlannelNetwork.IPv4()
 }
 
 // NetworkManifest returns the manifest of another CNI plugin.
@@ -45,14 +45,11 @@ func NetworkManifest(h *local.Host) Manifest {
 // HostFilter returns the filter of packets between hosts.
 func HostFilter(h *local.Host, role string) flannel.HostFilter {
 	f := flannel.HostFilter{
-		Etcd: FlannelEtcd(h), PublicIP: h.Config.IPAddress, Backend: h.Config.FlannelBackend, Network: local.Prefix(h.Config.FlannelNetwork),
-		KubeletPort: kubelet.Port, ControlPlanes: controlPlaneAddresses,
+		Etcd: FlannelEtcd(h), PublicIP: h.Config.IPAddress, Backend: h.Config.FlannelBackend, Network: h.Config.FlannelNetwork.IPv4(),
+		Trusted: h.Config.TrustedNetworks, KubeletPort: kubelet.Port, ControlPlanes: controlPlaneAddresses,
 	}
 	if role == local.Master {
 		f.PeerPort, f.ClientPort = etcd.PeerPort, etcd.ClientPort
-	}
-	for _, network := range h.Config.TrustedNetworks {
-		f.Trusted = append(f.Trusted, local.Prefix(network))
 	}
 	return f
 }
@@ -73,7 +70,7 @@ func Firewall(h *local.Host, role string) firewall.Access {
 	if port, ok := flannel.OverlayPorts[h.Config.FlannelBackend]; ok {
 		udp = append(udp, port)
 	}
-	a := firewall.Access{Files: h.Files, Units: h.Units, Pods: local.Prefix(h.Config.FlannelNetwork)}
+	a := firewall.Access{Files: h.Files, Units: h.Units, Pods: h.Config.FlannelNetwork.IPv4()}
 	for _, port := range tcp {
 		a.Ports = append(a.Ports, firewall.Port{Number: port, Protocol: "tcp"})
 	}
@@ -94,15 +91,15 @@ func controlPlaneAddresses(ctx context.Context, client *clientv3.Client) (all []
 // DockerBridge matches a bridge that Docker has created for a network.
 var DockerBridge = regexp.MustCompile(`^(docker0|br-[0-9a-f]{12})$`)
 
-// addresses returns the IPv4 addresses of this host, other than its own, that
+// otherAddresses returns the IPv4 addresses of this host, other than its own, that
 // the kernel may choose for connections to other hosts.
-func addresses(h *local.Host) (all []string) {
+func otherAddresses(h *local.Host) (all []string) {
 	found, _ := links.All() // preflight reports errors
-	network := local.Prefix(h.Config.FlannelNetwork)
+	network := h.Config.FlannelNetwork.IPv4()
 	for _, l := range found {
 		for _, a := range l.Addrs {
 			ip := a.Addr()
-			if l.Up && !DockerBridge.MatchString(l.Name) && ip.IsGlobalUnicast() && !network.Contains(ip) && ip.String() != h.Config.IPAddress {
+			if l.Up && !DockerBridge.MatchString(l.Name) && ip.IsGlobalUnicast() && !network.Contains(ip) && ip != h.Config.IPAddress {
 				all = append(all, ip.String())
 			}
 		}

@@ -42,8 +42,7 @@ func Bootstrap(h *local.Host) bootstrapdocker.Daemon {
 
 // Network returns flannel's network.
 func Network(h *local.Host) flannel.Network {
-	own, _ := netip.ParseAddr(h.Config.IPAddress) // validated by preflight
-	return flannel.Network{CIDR: local.Prefix(h.Config.FlannelNetwork), Backend: h.Config.FlannelBackend, Own: own}
+	return flannel.Network{CIDR: h.Config.FlannelNetwork.IPv4(), Backend: h.Config.FlannelBackend, Own: h.Config.IPAddress}
 }
 
 // Flanneld returns flanneld's settings.
@@ -53,7 +52,7 @@ func Flanneld(h *local.Host) flannel.Daemon {
 		PublicIP: h.Config.IPAddress,
 		IPMasq:   h.Config.FlannelIPMasq, Backend: h.Config.FlannelBackend,
 		SubnetDir: h.Config.FlannelSubnetDir, RestartPolicy: h.Config.RestartPolicy,
-		Network: local.Prefix(h.Config.FlannelNetwork), KeepModule: func(ctx context.Context, module string) bool { return keepModule(ctx, h, module) },
+		Network: h.Config.FlannelNetwork.IPv4(), KeepModule: func(ctx context.Context, module string) bool { return keepModule(ctx, h, module) },
 	}
 }
 
@@ -97,7 +96,7 @@ func HostNetwork(h *local.Host) netip.Prefix {
 	found, _ := links.All() // preflight reports errors
 	for _, l := range found {
 		for _, a := range l.Addrs {
-			if a.Addr().String() == h.Config.IPAddress {
+			if a.Addr() == h.Config.IPAddress {
 				return a.Masked()
 			}
 		}
@@ -108,8 +107,8 @@ func HostNetwork(h *local.Host) netip.Prefix {
 // controlPlane returns what the parts of this host's control plane have in common.
 func controlPlane(h *local.Host) controlplane.Host {
 	return controlplane.Host{
-		Files: h.Files, HostName: h.Config.HostName, IP: h.Config.IPAddress, APIPort: h.Config.APIServerPort,
-		ServiceCIDR: local.Prefix(h.Config.ServiceNetwork), DNSDomain: h.Config.DNSDomain, Joins: h.Config.Join, LeafLife: controlplane.ReadLeafLife(h.Files),
+		Files: h.Files, HostName: h.Config.HostName, IP: h.IP(), APIPort: h.Config.APIServerPort,
+		ServiceCIDR: h.Config.ServiceNetwork.IPv4(), DNSDomain: h.Config.DNSDomain, Joins: h.Config.Join, LeafLife: controlplane.ReadLeafLife(h.Files),
 	}
 }
 
@@ -193,7 +192,7 @@ func Addons(h *local.Host) addon.Addons {
 	// several control planes need and which is usable slightly later.
 	podServer, forward := "", ""
 	if !Several(h) {
-		podServer = net.JoinHostPort(h.Config.IPAddress, strconv.Itoa(h.Config.APIServerPort))
+		podServer = net.JoinHostPort(h.IP(), strconv.Itoa(h.Config.APIServerPort))
 	}
 	// Otherwise CoreDNS would refuse to start.
 	// https://github.com/coredns/coredns/blob/v1.14.6/plugin/forward/setup.go#L182-L184
@@ -203,7 +202,7 @@ func Addons(h *local.Host) addon.Addons {
 	return addon.Addons{API: kube.Kubeconfig(controlplane.AdminConf), Settings: addon.Settings{
 		ProxyImage: h.Program("kube-proxy"), DNSImage: h.Image("coredns"), FlannelImage: h.Image("flannel"), Backend: h.Config.FlannelBackend,
 		Server: local.BalancedAPI(h), PodServer: podServer,
-		Forward: forward, PodCIDR: h.Config.FlannelNetwork, DNSDomain: h.Config.DNSDomain, DNSIP: h.Config.DNSServerIP,
+		Forward: forward, PodCIDR: h.Config.FlannelNetwork.IPv4(), DNSDomain: h.Config.DNSDomain, DNSIP: h.Config.DNSServerIP,
 		ClusterCA: ca, ProxyFields: h.Config.ProxyFields(), KubeletCA: kubeletCA, MetricsImage: h.Image("metrics-server"),
 		LocalPathImage: h.Image("local-path-provisioner"), HelperImage: h.Image("hyperkube"), VolumesDir: kubelet.VolumesDir,
 		ControllerImage: h.Image("metallb-controller"), SpeakerImage: h.Image("metallb-speaker"),
