@@ -15,11 +15,11 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/links"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/netfilter"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/subnet"
 )
 
 const (
 	container    = "flannel"
-	leaseFile    = "subnet.env"
 	wireguardKey = "wireguard.key"
 )
 
@@ -79,7 +79,7 @@ func (d Daemon) apply(ctx context.Context) error {
 	return d.runAndWait(ctx)
 }
 
-func (d Daemon) leasePath() string { return filepath.Join(d.SubnetDir, leaseFile) }
+func (d Daemon) leasePath() string { return filepath.Join(d.SubnetDir, subnet.File) }
 
 func (d Daemon) container() (docker.Container, error) {
 	env, err := d.env()
@@ -174,7 +174,7 @@ func (d Daemon) undo(ctx context.Context) error {
 // https://github.com/flannel-io/flannel/blob/v0.28.10/pkg/subnet/writefile_other.go#L25-L27
 // https://github.com/google/renameio/blob/v2.0.2/tempfile.go#L294-L296
 func (d Daemon) halfWritten() []string {
-	return d.Files.Match(filepath.Join(d.SubnetDir, "."+leaseFile+"*"))
+	return d.Files.Match(filepath.Join(d.SubnetDir, "."+subnet.File+"*"))
 }
 
 func removeRules(ctx context.Context) error {
@@ -189,7 +189,7 @@ func removeRules(ctx context.Context) error {
 // lease these are the routes to the configured network, if flanneld has run on this host: on
 // any other host they may be the user's.
 func (d Daemon) deleteRoutes() error {
-	lease, err := ReadLease(d.Files, d.SubnetDir)
+	lease, err := subnet.Read(d.Files, d.SubnetDir)
 	missing := errors.Is(err, fs.ErrNotExist)
 	switch {
 	case err == nil:

@@ -8,13 +8,14 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/links"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/subnet"
 )
 
 // view is the state that the overlay of this host must match.
 type view struct {
 	backend  string
 	publicIP netip.Addr // of this host
-	own      Lease
+	own      subnet.Lease
 	leases   []hostLease // of all hosts
 }
 

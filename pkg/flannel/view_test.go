@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/subnet"
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
@@ -14,7 +15,7 @@ import (
 func twoHosts(backend string) view {
 	return view{
 		backend: backend, publicIP: netip.MustParseAddr("192.0.2.1"),
-		own: Lease{Network: netip.MustParsePrefix("10.1.0.0/16"), Subnet: netip.MustParsePrefix("10.1.7.1/24")},
+		own: subnet.Lease{Network: netip.MustParsePrefix("10.1.0.0/16"), Subnet: netip.MustParsePrefix("10.1.7.1/24")},
 		leases: []hostLease{
 			leaseOf("10.1.7.0/24", "192.0.2.1", backend, vtepMAC(netip.MustParseAddr("192.0.2.1"))),
 			leaseOf("10.1.9.0/24", "192.0.2.2", backend, vtepMAC(netip.MustParseAddr("192.0.2.2"))),

@@ -19,13 +19,13 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/addresses"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/containerd"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/flannel"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/initsystem"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/registry"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/subnet"
 )
 
 // Binary is the copy of this program on a host, for its units.
@@ -102,8 +102,8 @@ func OpenWith(cfg config.Config, given config.Origins) (*Host, error) {
 }
 
 // Lease returns the lease of this host in its file on disk.
-func (h *Host) Lease() (flannel.Lease, error) {
-	return flannel.ReadLease(h.Files, h.Config.FlannelSubnetDir)
+func (h *Host) Lease() (subnet.Lease, error) {
+	return subnet.Read(h.Files, h.Config.FlannelSubnetDir)
 }
 
 // Timeout returns the limit of a step.

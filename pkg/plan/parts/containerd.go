@@ -1,8 +1,6 @@
 package parts
 
 import (
-	"net/netip"
-
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/containerd"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
@@ -44,17 +42,9 @@ func OtherCNI(h *local.Host) step.Step {
 }
 
 // CNI is the step that writes the CNI configuration.
-func CNI(h *local.Host) step.Step { return containerd.WriteCNI(h.Files, podSubnet(h)) }
+func CNI(h *local.Host) step.Step { return containerd.WriteCNI(h.Files, lease(h)) }
 
 // KeepPods is the step that removes pods with addresses of an earlier subnet.
 func KeepPods(h *local.Host) step.Step {
-	return containerd.FollowLease(h.Files, Containerd(h), podSubnet(h))
-}
-
-// podSubnet returns the subnet of this host's pods, and their MTU, on use.
-func podSubnet(h *local.Host) func() (netip.Prefix, int, error) {
-	return func() (netip.Prefix, int, error) {
-		l, err := lease(h)()
-		return l.Subnet, l.MTU, err
-	}
+	return containerd.FollowLease(h.Files, Containerd(h), lease(h))
 }

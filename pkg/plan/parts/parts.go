@@ -30,6 +30,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/node"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/subnet"
 )
 
 // Bootstrap returns the bootstrap Docker.
@@ -80,13 +81,13 @@ func Overlay(h *local.Host) maindocker.Overlay {
 }
 
 // lease returns the lease of this host, as docker0 and the pods use it.
-func lease(h *local.Host) func() (maindocker.Lease, error) {
-	return func() (maindocker.Lease, error) {
+func lease(h *local.Host) func() (subnet.Lease, error) {
+	return func() (subnet.Lease, error) {
 		l, err := h.Lease()
 		if err != nil {
-			return maindocker.Lease{}, err
+			return l, err
 		}
-		return maindocker.Fit(h.Files, maindocker.Lease(l))
+		return maindocker.Fit(h.Files, l)
 	}
 }
 
