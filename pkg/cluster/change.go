@@ -64,9 +64,8 @@ func (o Options) recorded(ctx context.Context, s *session.Session, state topolog
 		return o, err
 	}
 	o.HostImage, o.APIPort = cmp.Or(r.HostImage, o.HostImage), cmp.Or(r.APIPort, o.APIPort)
-	o.Registry = testhost.RegistryOf(r.Settings)
 	made, err := r.Settings.Config()
-	o.Balanced = made.LoadBalancerAddresses
+	o.Registry, o.Balanced = testhost.RegistryOf(made), made.LoadBalancerAddresses
 	return o, err
 }
 

@@ -20,18 +20,6 @@ func on[T any](check func(T) string) func(field any) string {
 	return func(field any) string { return check(*field.(*T)) }
 }
 
-// each returns the check of a list by the parser of its items.
-func each[T any](parse func(string) (T, error)) func([]string) string {
-	return func(items []string) string {
-		for _, item := range items {
-			if _, err := parse(item); err != nil {
-				return fmt.Sprintf("%q %v", item, err)
-			}
-		}
-		return ""
-	}
-}
-
 // The checks of texts that have a form.
 var (
 	interfaceName  = like(`^[^\s/:]{1,15}$`, "must be the name of an interface, such as eth0")

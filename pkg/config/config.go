@@ -9,12 +9,16 @@ package config
 import (
 	"cmp"
 	"net/netip"
+	"net/url"
 	"runtime"
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/resource"
+
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/catalog"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/addresses"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/mirror"
 )
 
 // What a configuration file begins with.
@@ -35,8 +39,8 @@ const (
 	RoleWorker = "worker"
 )
 
-// Config holds every setting. Load fills it; an empty string means "find out"
-// or "from the catalogue", as the help of the setting says.
+// Config holds every setting as a value. Load fills it from texts, see kinds. A zero value
+// means that the setting is not set: "find out" or "from the catalogue", as its help says.
 type Config struct {
 	KubernetesVersion  string // with v: v1.36.3
 	EtcdVersion        string // with v, or empty
@@ -67,7 +71,7 @@ type Config struct {
 	CACertHash         string // sha256:<hex>
 	CertificateKey     string // secret
 	Registry           Registry
-	RegistryMirrors    []string // see package mirror
+	RegistryMirrors    []mirror.Mirror
 	Bundle             string
 	BundleBase         string
 	VerifyKey          string
@@ -78,8 +82,8 @@ type Config struct {
 	KeepImages         bool
 	IgnorePreflight    []string
 
-	DownloadMirror string // URL without a slash at its end; empty: the official site
-	CNIMirror      string // as DownloadMirror
+	DownloadMirror url.URL // without a slash at its end; not set: the official site
+	CNIMirror      url.URL // as DownloadMirror
 	CAFile         string
 	StallTimeout   time.Duration
 
@@ -92,14 +96,14 @@ type Config struct {
 	AuditPolicy     string // JSON
 	AuditPolicyFile string
 
-	NodeLabels    []string // KEY=VALUE
-	NodeTaints    []string // KEY=VALUE:EFFECT
-	NodeCPUs      string
-	NodeMemory    string
-	NodeDisk      string
-	KubeletConfig string   // JSON
-	NodePorts     []string // see PublishedPort
-	NodeMounts    []string // see NodeMount
+	NodeLabels    []Label
+	NodeTaints    []Taint
+	NodeCPUs      resource.Quantity
+	NodeMemory    resource.Quantity
+	NodeDisk      resource.Quantity
+	KubeletConfig string // JSON
+	NodePorts     []PublishedPort
+	NodeMounts    []NodeMount
 
 	Name               string
 	Masters            int
@@ -107,7 +111,7 @@ type Config struct {
 	DindSubnet         Networks
 	HostImage          string
 	LocalRegistry      int // port; 0: none
-	LocalRegistryCache string
+	LocalRegistryCache resource.Quantity
 	DockerHost         string
 	DockerContext      string
 	Nodes              []Node // instead of Masters and Workers
@@ -150,7 +154,6 @@ func (c Config) Complete() Config {
 		c.DNSServerIP = c.ServiceNetwork.dns()
 	}
 	c.Registry.Address = strings.TrimSuffix(c.Registry.Address, "/")
-	c.DownloadMirror, c.CNIMirror = strings.TrimSuffix(c.DownloadMirror, "/"), strings.TrimSuffix(c.CNIMirror, "/")
 	c.DNSDomain = strings.TrimSuffix(c.DNSDomain, ".")
 	return c
 }

@@ -42,7 +42,7 @@ func fieldNames(block string, of reflect.Type) (names []string) {
 	for i := range of.NumField() {
 		name := block + of.Field(i).Name
 		inner := of.Field(i).Type
-		if _, isValue := kinds[inner]; !isValue && inner.Kind() == reflect.Struct {
+		if inner.Kind() == reflect.Struct && inner.PkgPath() == of.PkgPath() {
 			names = append(names, fieldNames(name+".", inner)...)
 			continue
 		}

@@ -13,10 +13,10 @@ var HostImages = []string{"docker-28.5", "docker-26.1", "docker-29", "docker-ce"
 // flags, and the fields of one entry of nodes.
 var nodeSettings = sharing(Setting{Group: GroupHost, Verbs: both | OneNode, Change: Freely}, []Setting{
 	{Field: "nodeLabels", Flag: "node-label", Help: "labels of this node: KEY=VALUE, comma separated", check: on(nodeLabels)},
-	{Field: "nodeTaints", Flag: "node-taint", Help: "taints of this node: KEY=VALUE:EFFECT, comma separated", check: on(nodeTaints)},
-	{Field: "nodeCPUs", Flag: "node-cpus", Help: "processors that pods on this node may use, such as 1.5 (empty: all)", check: on(cpus)},
-	{Field: "nodeMemory", Flag: "node-memory", Help: "memory that pods on this node may use, such as 2Gi (empty: all)", check: on(amount)},
-	{Field: "nodeDisk", Flag: "node-disk", Help: "disk that pods on this node may use for what they do not keep, such as 10Gi (empty: all)", check: on(amount)},
+	{Field: "nodeTaints", Flag: "node-taint", Help: "taints of this node: KEY=VALUE:EFFECT, comma separated"},
+	{Field: "nodeCPUs", Flag: "node-cpus", Help: "processors that pods on this node may use, such as 1.5 (empty: all)", as: cpus},
+	{Field: "nodeMemory", Flag: "node-memory", Help: "memory that pods on this node may use, such as 2Gi (empty: all)", as: amount},
+	{Field: "nodeDisk", Flag: "node-disk", Help: "disk that pods on this node may use for what they do not keep, such as 10Gi (empty: all)", as: amount},
 	{Field: "kubeletConfig", Flag: "kubelet-config", Help: "further fields of the kubelet's configuration, as JSON or YAML: {maxPods: 50}", as: mapping, check: on(components.KubeletConfig)},
 })
 
@@ -38,10 +38,10 @@ var containerSettings = []Setting{{
 	Help: "what the nodes are made of", Values: HostImages,
 }, {
 	Field: "nodePorts", Flag: "node-port", Group: GroupContainers, Verbs: OneNode, Change: Never,
-	Help: "ports of the engine's machine that lead to the node: [ADDRESS:]PORT:NODEPORT[/udp], comma separated; without ADDRESS, 127.0.0.1", check: on(each(ParsePort)),
+	Help: "ports of the engine's machine that lead to the node: [ADDRESS:]PORT:NODEPORT[/udp], comma separated; without ADDRESS, 127.0.0.1",
 }, {
 	Field: "nodeMounts", Flag: "node-mount", Group: GroupContainers, Verbs: OneNode, Change: Never,
-	Help: "directories of the engine's machine on the node: PATH:NODEPATH[:ro], comma separated", check: on(each(ParseMount)),
+	Help: "directories of the engine's machine on the node: PATH:NODEPATH[:ro], comma separated",
 }, {
 	Field: "k8sDir", Flag: "k8s-dir", Group: GroupImages, Verbs: ClusterUp | Build, Change: EachRun,
 	Help: "checkout of Kubernetes to build, instead of its release",

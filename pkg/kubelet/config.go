@@ -12,10 +12,10 @@ import (
 	kubeletv1 "k8s.io/kubelet/config/v1beta1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/filesystem"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/kernel"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/node"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -77,17 +77,17 @@ func (c Configuration) encode(resolv string, controlPlane bool) ([]byte, error) 
 
 // Own contains the settings that belong to one node only.
 type Own struct {
-	Labels             []string // KEY=VALUE
-	Taints             []string // KEY=VALUE:EFFECT
-	CPUs, Memory, Disk string   // what pods may use; "": all
-	Config             string   // further fields of the configuration, as JSON
+	Labels             []config.Label
+	Taints             []config.Taint
+	CPUs, Memory, Disk resource.Quantity // what pods may use; zero: all
+	Config             string            // further fields of the configuration, as JSON
 }
 
 // apply adds the fields of o to the configuration. It reserves for the system what pods
 // may not use, so that the kubelet limits all pods together to the rest.
 func (o Own) apply(c *kubeletv1.KubeletConfiguration) error {
-	for _, word := range o.Taints {
-		c.RegisterWithTaints = append(c.RegisterWithTaints, node.ParseTaint(word))
+	for _, t := range o.Taints {
+		c.RegisterWithTaints = append(c.RegisterWithTaints, t.Taint)
 	}
 	for _, l := range o.limits() {
 		left, err := l.left()
@@ -109,8 +109,9 @@ func (o Own) apply(c *kubeletv1.KubeletConfiguration) error {
 
 // limit is one resource of which pods may use only a part.
 type limit struct {
-	field, resource, wanted string
-	have                    func() (resource.Quantity, error)
+	field, resource string
+	wanted          resource.Quantity
+	have            func() (resource.Quantity, error)
 }
 
 func (o Own) limits() []limit {
@@ -121,7 +122,7 @@ func (o Own) limits() []limit {
 		{"nodeMemory", "memory", o.Memory, func() (resource.Quantity, error) { return inBytes(kernel.MemoryTotal()) }},
 		{"nodeDisk", "ephemeral-storage", o.Disk, func() (resource.Quantity, error) { return inBytes(filesystem.TotalBytes(host.Files{}, Dir)) }},
 	}
-	return slices.DeleteFunc(all, func(l limit) bool { return l.wanted == "" })
+	return slices.DeleteFunc(all, func(l limit) bool { return l.wanted.IsZero() })
 }
 
 func inBytes(n int64, err error) (resource.Quantity, error) {
@@ -134,9 +135,8 @@ func (l limit) left() (resource.Quantity, error) {
 	if err != nil {
 		return have, err
 	}
-	wanted, err := resource.ParseQuantity(l.wanted)
-	have.Sub(wanted)
-	return have, err
+	have.Sub(l.wanted)
+	return have, nil
 }
 
 // Problems lists the settings of the node that this host cannot satisfy.
@@ -147,7 +147,7 @@ func (o Own) Problems() error {
 			return err
 		}
 		have, _ := l.have()
-		return &step.Problem{Name: "node-size", Text: fmt.Sprintf("%s: %s is more than the %s that this host has", l.field, l.wanted, have.String()),
+		return &step.Problem{Name: "node-size", Text: fmt.Sprintf("%s: %s is more than the %s that this host has", l.field, l.wanted.String(), have.String()),
 			Remedy: "give less, or leave it out"}
 	})
 }

@@ -13,7 +13,6 @@ import (
 	"encoding/hex"
 	"net/netip"
 	"slices"
-	"strings"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
@@ -94,7 +93,7 @@ func (k Kubelet) command() []string {
 		command = append(command, "--bootstrap-kubeconfig="+BootstrapConfig)
 	}
 	if len(k.Config.Own.Labels) > 0 {
-		command = append(command, "--node-labels="+strings.Join(k.Config.Own.Labels, ","))
+		command = append(command, "--node-labels="+config.Joined(k.Config.Own.Labels))
 	}
 	return k.ExtraArgs.Over(command)
 }

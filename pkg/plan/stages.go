@@ -61,10 +61,10 @@ func networkInstalled(h *local.Host) bool { return h.Config.CNIPlugin != config.
 func marks(h *local.Host, role string) node.Marks {
 	m := node.Marks{Labels: h.Config.NodeLabels, Taints: h.Config.NodeTaints, Own: role == local.Worker}
 	if role == local.Master {
-		m.Labels = append(slices.Clone(m.Labels), node.ControlPlaneLabel+"=")
+		m.Labels = append(slices.Clone(m.Labels), config.Label{Key: node.ControlPlaneLabel})
 	}
 	if role == local.Master && !h.Config.NoDedicated {
-		m.Taints = append(slices.Clone(m.Taints), kubelet.ControlPlaneTaint+":"+string(corev1.TaintEffectNoSchedule))
+		m.Taints = append(slices.Clone(m.Taints), config.Taint{Taint: corev1.Taint{Key: kubelet.ControlPlaneTaint, Effect: corev1.TaintEffectNoSchedule}})
 	}
 	return m
 }
