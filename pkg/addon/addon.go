@@ -11,11 +11,13 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net"
+	"net/netip"
 	"strings"
 	"text/template"
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/addresses"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -39,10 +41,10 @@ type Settings struct {
 	// "/etc/resolv.conf", which is the host's file that the kubelet passes on,
 	// or addresses. If it is empty, such names are not resolved.
 	Forward   string
-	PodCIDR   string
+	PodCIDR   netip.Prefix
 	DNSDomain string
-	DNSIP     string // address of the DNS Service
-	ClusterCA []byte // PEM
+	DNSIP     netip.Addr // address of the DNS Service
+	ClusterCA []byte     // PEM
 
 	MetricsImage   string
 	KubeletCA      []byte // PEM; of the kubelets' serving certificates
@@ -50,8 +52,8 @@ type Settings struct {
 	HelperImage    string // has a shell, and creates and deletes the volumes of local-path
 	VolumesDir     string // directory of these volumes on each host
 
-	ControllerImage, SpeakerImage string   // of MetalLB
-	LoadBalancerAddresses         []string // ranges and networks that MetalLB assigns; none: the user creates pools
+	ControllerImage, SpeakerImage string            // of MetalLB
+	LoadBalancerAddresses         []addresses.Range // ranges and networks that MetalLB assigns; none: the user creates pools
 }
 
 // Addons applies the addons to the cluster that API reaches.

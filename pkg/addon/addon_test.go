@@ -1,6 +1,7 @@
 package addon
 
 import (
+	"net/netip"
 	"regexp"
 	"strconv"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/addresses"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
@@ -27,7 +29,7 @@ func variants() map[string]Addons {
 	full := Settings{
 		ProxyImage: "registry.k8s.io/kube-proxy:v1.36.3", DNSImage: "registry.k8s.io/coredns/coredns:v1.14.2",
 		Server: "https://10.0.0.1:6443", PodServer: "10.0.0.1:6443", Forward: "/etc/resolv.conf",
-		PodCIDR: "10.1.0.0/16", DNSDomain: "cluster.local", DNSIP: "10.96.0.10",
+		PodCIDR: netip.MustParsePrefix("10.1.0.0/16"), DNSDomain: "cluster.local", DNSIP: netip.MustParseAddr("10.96.0.10"),
 		ClusterCA: []byte("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"),
 	}
 	bare := full
@@ -92,7 +94,12 @@ func TestContainedAddons(t *testing.T) {
 	settings, err := variants()["full"].Settings()
 	must.NoError(t, err)
 	settings.MetricsImage, settings.LocalPathImage, settings.HelperImage, settings.VolumesDir = "m:v1", "l:v1", "h:v1", "/volumes"
-	settings.ControllerImage, settings.SpeakerImage, settings.LoadBalancerAddresses = "c:v1", "s:v1", []string{"10.0.0.0/24", "fd00::1-fd00::9"}
+	settings.ControllerImage, settings.SpeakerImage = "c:v1", "s:v1"
+	for _, text := range []string{"10.0.0.0/24", "fd00::1-fd00::9"} {
+		r, err := addresses.Parse(text)
+		must.NoError(t, err)
+		settings.LoadBalancerAddresses = append(settings.LoadBalancerAddresses, r)
+	}
 	settings.KubeletCA = settings.ClusterCA
 	for _, name := range config.ContainedAddons {
 		text, err := with(settings).Named(name)
@@ -168,7 +175,8 @@ func TestProxyConfigStrict(t *testing.T) {
 }
 
 func TestProxyFields(t *testing.T) {
-	s := variants()["full"].Settings
+	s, err := variants()["full"].Settings()
+	must.NoError(t, err)
 	before, err := s.ProxyConfig()
 	must.NoError(t, err)
 	s.ProxyFields = `{"mode":"nftables","iptables":{"syncPeriod":"1m"},"featureGates":{"AllAlpha":false}}`

@@ -107,9 +107,10 @@ func TestWhatItsTokenDoesNotOpen(t *testing.T) {
 // the provisioner, or "".
 func denies(t *testing.T) func(object string) string {
 	t.Helper()
-	addons := variants()["full"]
-	addons.LocalPathImage, addons.HelperImage, addons.VolumesDir = "l:v1", "h:v1", "/volumes"
-	text, err := addons.Named(config.AddonLocalPath)
+	settings, err := variants()["full"].Settings()
+	must.NoError(t, err)
+	settings.LocalPathImage, settings.HelperImage, settings.VolumesDir = "l:v1", "h:v1", "/volumes"
+	text, err := with(settings).Named(config.AddonLocalPath)
 	must.NoError(t, err)
 	all, err := kube.Objects(text)
 	must.NoError(t, err)

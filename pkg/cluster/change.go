@@ -3,14 +3,12 @@ package cluster
 import (
 	"cmp"
 	"context"
-	"strings"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/apiserver"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/node"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -62,11 +60,12 @@ func (o Options) recorded(ctx context.Context, s *session.Session, state topolog
 		o.Subnet = subnet
 	}
 	r, err := s.UpRecord(ctx)
-	if err == nil && r != nil {
-		o.HostImage, o.APIPort = cmp.Or(r.HostImage, o.HostImage), cmp.Or(r.APIPort, o.APIPort)
-		o.Registry = testhost.RegistryOf(r.Settings)
-		o.Balanced = config.Config{LoadBalancerAddresses: strings.Split(r.Settings.Value("loadBalancerAddresses"), ",")}.LoadBalancerRanges()
+	if err != nil || r == nil {
+		return o, err
 	}
+	o.HostImage, o.APIPort = cmp.Or(r.HostImage, o.HostImage), cmp.Or(r.APIPort, o.APIPort)
+	made, err := r.Settings.Config()
+	o.Registry, o.Balanced = testhost.RegistryOf(made), made.LoadBalancerAddresses
 	return o, err
 }
 

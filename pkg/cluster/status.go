@@ -131,9 +131,10 @@ func RegistryStatus(ctx context.Context, options session.Options) (*LocalRegistr
 		if err != nil || record == nil {
 			return nil, err
 		}
-		port := testhost.RegistryOf(record.Settings).Port
-		if port == 0 {
-			return nil, nil
+		made, err := record.Settings.Config()
+		port := made.LocalRegistry
+		if err != nil || port == 0 {
+			return nil, err
 		}
 		name := testhost.RegistryName(s.Name)
 		now, _, err := s.Cluster().Attached(ctx, name)

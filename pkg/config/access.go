@@ -3,6 +3,7 @@ package config
 import (
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"net/url"
 	"strings"
 
@@ -11,7 +12,8 @@ import (
 
 // OIDC is an identity provider whose tokens the API server accepts.
 type OIDC struct {
-	IssuerURL, ClientID           string
+	IssuerURL                     url.URL
+	ClientID                      string
 	UsernameClaim, UsernamePrefix string
 	GroupsClaim, GroupsPrefix     string
 	CA                            string // certificates in PEM
@@ -20,24 +22,27 @@ type OIDC struct {
 
 // accessSettings are who may use the API server, and what it records.
 var accessSettings = sharing(Setting{Group: GroupComponents, Verbs: controlPlanes, Shared: true, Change: OnCluster}, []Setting{
-	{Field: "oidc.issuerURL", Flag: "oidc-issuer-url", Help: "URL of the OpenID provider whose tokens the API server accepts", check: issuerURL},
+	{Field: "oidc.issuerURL", Flag: "oidc-issuer-url", Help: "URL of the OpenID provider whose tokens the API server accepts", as: issuer},
 	{Field: "oidc.clientID", Flag: "oidc-client-id", Help: "client that the tokens must be issued for"},
 	{Field: "oidc.usernameClaim", Flag: "oidc-username-claim", Help: "claim of a token that contains the name of the user (empty: sub)"},
 	{Field: "oidc.usernamePrefix", Flag: "oidc-username-prefix", Help: "beginning of the names of these users in the cluster (empty: oidc:, -: none)"},
 	{Field: "oidc.groupsClaim", Flag: "oidc-groups-claim", Help: "claim of a token that contains the groups of the user (empty: no groups)"},
-	{Field: "oidc.groupsPrefix", Flag: "oidc-groups-prefix", Help: "beginning of the names of these groups in the cluster (empty: oidc:)", check: groupsPrefix},
-	{Field: "oidc.ca", Flag: "oidc-ca", Help: "certificate authority of the OpenID provider, in PEM (empty: the system's)", check: certificates},
+	{Field: "oidc.groupsPrefix", Flag: "oidc-groups-prefix", Help: "beginning of the names of these groups in the cluster (empty: oidc:)", check: on(groupsPrefix)},
+	{Field: "oidc.ca", Flag: "oidc-ca", Help: "certificate authority of the OpenID provider, in PEM (empty: the system's)", check: on(certificates)},
 	{Field: "oidc.caFile", Flag: "oidc-ca-file", Holds: "oidc.ca", Change: EachRun, Help: "file that holds oidc.ca, - for standard input; its content is kept"},
-	{Field: "auditPolicy", Flag: "audit-policy", Help: "policy of the API server's audit log, as JSON or YAML (empty: that of kube-bootstrap)", as: mapping, check: components.AuditPolicy},
+	{Field: "auditPolicy", Flag: "audit-policy", Help: "policy of the API server's audit log, as JSON or YAML (empty: that of kube-bootstrap)", as: mapping, check: on(components.AuditPolicy)},
 	{Field: "auditPolicyFile", Flag: "audit-policy-file", Holds: "auditPolicy", Change: EachRun, Help: "file that holds auditPolicy, - for standard input; its content is kept"},
 })
 
-func issuerURL(s string) string {
-	u, err := url.Parse(s)
-	if err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return "must be an https URL without user, query and fragment, such as https://accounts.example.com"
+// issuer is the URL of an identity provider.
+var issuer = kind("string", parseIssuer, urlText)
+
+func parseIssuer(s string) (url.URL, error) {
+	u, err := parseURL(s)
+	if err != nil || u != (url.URL{}) && (u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "") {
+		return url.URL{}, errors.New("must be an https URL without user, query and fragment, such as https://accounts.example.com")
 	}
-	return ""
+	return u, nil
 }
 
 // groupsPrefix refuses an empty prefix: with the name of a group of the cluster,
@@ -69,9 +74,9 @@ func certificates(s string) string {
 // pairs calls missing for each field that another field requires.
 func (o OIDC) pairs(missing func(field, because string)) {
 	switch {
-	case o.IssuerURL != "" && o.ClientID == "":
+	case o.IssuerURL != (url.URL{}) && o.ClientID == "":
 		missing("oidc.clientID", "oidc.issuerURL needs it; give --oidc-client-id, or the field in the file")
-	case o.IssuerURL == "" && o != OIDC{CAFile: o.CAFile}:
+	case o.IssuerURL == (url.URL{}) && o != OIDC{CAFile: o.CAFile}:
 		missing("oidc.issuerURL", "the other fields of oidc need it; give --oidc-issuer-url, or the field in the file")
 	case o.GroupsPrefix != "" && o.GroupsClaim == "":
 		missing("oidc.groupsClaim", "oidc.groupsPrefix needs it; give --oidc-groups-claim, or the field in the file")

@@ -45,14 +45,14 @@ func IsShared(s Setting) bool { return s.Shared }
 func (c Config) Keep(some func(Setting) bool, inForce Config, given Origins) (Config, []Difference) {
 	var differences []Difference
 	for _, s := range settings {
-		now, old := s.at(&c), s.at(&inForce).get()
-		if !some(s) || now.get() == old {
+		now, old := s.Get(c), s.Get(inForce)
+		if !some(s) || now == old {
 			continue
 		}
 		if from := given[s.Field]; from.Source > FromHost {
-			differences = append(differences, Difference{s, s.Masked(now.get()), s.Masked(old), from})
+			differences = append(differences, Difference{s, s.Masked(now), s.Masked(old), from})
 		}
-		_ = now.set(old) // the value was accepted before
+		s.in(&c).Set(s.in(&inForce))
 	}
 	return c, differences
 }
@@ -61,8 +61,17 @@ func (c Config) Keep(some func(Setting) bool, inForce Config, given Origins) (Co
 func (c Config) Kept() Config {
 	for _, s := range settings {
 		if s.Change == EachRun {
-			_ = s.at(&c).set(s.Default) // each default is valid
+			c = c.Reset(s.Field)
 		}
+	}
+	return c
+}
+
+// Reset returns c with the default values of some settings.
+func (c Config) Reset(fields ...string) Config {
+	for _, field := range fields {
+		s, _ := Find(field)
+		_ = s.at(&c).set(s.Default) // each default is valid
 	}
 	return c
 }

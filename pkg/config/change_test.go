@@ -15,7 +15,7 @@ func TestEverySettingSaysWhetherItMayChange(t *testing.T) {
 
 func TestANodeOfTheFileSaysAllThatIsItsOwn(t *testing.T) {
 	var n Node
-	n.Own.NodeLabels = []string{"disk=ssd"}
+	n.Own.NodeLabels = []Label{{"disk", "ssd"}}
 	args := n.Args()
 	for _, want := range []string{"--node-label=disk=ssd", "--node-taint=", "--kubelet-config="} {
 		if !slices.Contains(args, want) {

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"net/netip"
 	"path/filepath"
@@ -14,7 +13,12 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/catalog"
 )
 
-// A check returns what a value must be, or nothing if it is.
+// A check returns what a value must be, or nothing if it is. Checks get values that are set.
+
+// on returns a check of values as a check of pointers to the field of a setting.
+func on[T any](check func(T) string) func(field any) string {
+	return func(field any) string { return check(*field.(*T)) }
+}
 
 // The checks of texts that have a form.
 var (
@@ -26,12 +30,6 @@ var (
 	certificateKey = like(`^[0-9a-f]{64}$`, "must be 64 hex digits; `kube-bootstrap token create --control-plane` on a control-plane host prints it")
 )
 
-// The checks of networks.
-var (
-	flannelNetwork = sized(8, 23, "is too large: use at most a /8", "is too small: each host gets a /24, so two hosts need at least a /23")
-	serviceNetwork = sized(12, 27, "is too large: the API server takes at most a /12", "is too small: use at least a /27")
-)
-
 // The checks of ports.
 var (
 	port       = between(1, 65535, "must be a port, 1 to 65535")
@@ -39,9 +37,9 @@ var (
 )
 
 // between returns the check of a whole number with limits.
-func between(least, most int, must string) func(string) string {
-	return func(s string) string {
-		if n, err := strconv.Atoi(s); err != nil || n < least || n > most {
+func between(least, most int, must string) func(int) string {
+	return func(n int) string {
+		if n < least || n > most {
 			return must
 		}
 		return ""
@@ -75,52 +73,6 @@ func must(err error) string {
 	return err.Error()
 }
 
-// network reads an IPv4 network. The error says what it must be.
-func network(s string) (netip.Prefix, error) {
-	prefix, err := netip.ParsePrefix(s)
-	switch {
-	case err != nil:
-		return prefix, errors.New("must be a network, such as 10.1.0.0/16")
-	case !prefix.Addr().Is4():
-		return prefix, errors.New("must be an IPv4 network, such as 10.1.0.0/16")
-	case prefix != prefix.Masked():
-		return prefix, fmt.Errorf("has host bits set; write %s", prefix.Masked())
-	}
-	return prefix, nil
-}
-
-func dindSubnet(s string) string {
-	_, err := network(s)
-	return must(err)
-}
-
-// sized returns the check of a network whose prefix length has limits.
-func sized(shortest, longest int, large, small string) func(string) string {
-	return func(s string) string {
-		prefix, err := network(s)
-		switch {
-		case err != nil:
-			return err.Error()
-		case prefix.Bits() > longest:
-			return small
-		case prefix.Bits() < shortest:
-			return large
-		}
-		return ""
-	}
-}
-
-func address(s string) string {
-	ip, err := netip.ParseAddr(s)
-	switch {
-	case err != nil || !ip.Is4():
-		return "must be an IPv4 address, such as 192.168.1.10"
-	case ip.IsLoopback() || ip.IsUnspecified() || ip.IsMulticast():
-		return "must be an address that other hosts can reach"
-	}
-	return ""
-}
-
 func domainName(s string) string {
 	if problems := validation.IsDNS1123Subdomain(s); len(problems) > 0 {
 		return "must be lower-case letters, digits, '-' and '.', beginning and ending with a letter or digit"
@@ -139,8 +91,8 @@ func HostName(s string) string {
 	return domainName(s)
 }
 
-func certificateNames(s string) string {
-	for name := range strings.SplitSeq(s, ",") {
+func certificateNames(names []string) string {
+	for _, name := range names {
 		_, err := netip.ParseAddr(name)
 		if err != nil && domainName(strings.TrimPrefix(name, "*.")) != "" {
 			return "must be DNS names, such as k8s.example.com or *.example.com, and IP addresses; " + strconv.Quote(name) + " is neither"

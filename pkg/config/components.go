@@ -32,7 +32,7 @@ type KubeProxy struct {
 // componentSettings are the block "components", and what components share.
 var componentSettings = sharing(Setting{Group: GroupComponents, Verbs: controlPlanes, Shared: true, Change: OnCluster}, append(programRows(), []Setting{{
 	Field: "components.kubeProxy.config", Flag: "kube-proxy-config",
-	Help: "further fields of the configuration of kube-proxy, as JSON or YAML: {mode: nftables}", as: mapping, check: components.ProxyConfig,
+	Help: "further fields of the configuration of kube-proxy, as JSON or YAML: {mode: nftables}", as: mapping, check: on(components.ProxyConfig),
 }, {
 	Field: "featureGates", Flag: "feature-gates", Verbs: hosts,
 	Help: "alpha and beta features of Kubernetes to switch: NAME=true or NAME=false, comma separated",

@@ -9,11 +9,16 @@ package config
 import (
 	"cmp"
 	"net/netip"
+	"net/url"
 	"runtime"
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/resource"
+
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/catalog"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/addresses"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/mirror"
 )
 
 // What a configuration file begins with.
@@ -34,39 +39,39 @@ const (
 	RoleWorker = "worker"
 )
 
-// Config holds every setting. Load fills it; an empty string means "find out"
-// or "from the catalogue", as the help of the setting says.
+// Config holds every setting as a value. Load fills it from texts, see kinds. A zero value
+// means that the setting is not set: "find out" or "from the catalogue", as its help says.
 type Config struct {
 	KubernetesVersion  string // with v: v1.36.3
 	EtcdVersion        string // with v, or empty
 	FlannelVersion     string // with v, or empty
 	FlannelIPMasq      bool
-	FlannelNetwork     string // IPv4 prefix, masked
+	FlannelNetwork     Networks
 	FlannelBackend     string
 	FlannelSubnetDir   string
-	TrustedNetworks    []string // IPv4 prefixes, masked
+	TrustedNetworks    []netip.Prefix // outside of the cluster
 	RestartPolicy      string
 	Arch               string // as Go says it: amd64
-	IPAddress          string
+	IPAddress          netip.Addr
 	NetInterface       string
 	HostName           string
 	TimeoutForServices time.Duration
 	DNSDomain          string
-	DNSServerIP        string
+	DNSServerIP        netip.Addr
 	CNIPlugin          string   // bridge, flannel, calico, none, a path or a URL
 	Addons             []string // each one of AddonNames, a path or a URL
-	ServiceNetwork     string   // IPv4 prefix, masked
+	ServiceNetwork     Networks
 	APIServerPort      int
 	TLSSANs            []string // names and addresses
 	BalancerPort       int
 	Join               bool
-	MasterIP           string
+	MasterIP           netip.Addr
 	Token              string // secret
 	TokenFile          string
 	CACertHash         string // sha256:<hex>
 	CertificateKey     string // secret
 	Registry           Registry
-	RegistryMirrors    []string // see package mirror
+	RegistryMirrors    []mirror.Mirror
 	Bundle             string
 	BundleBase         string
 	VerifyKey          string
@@ -77,12 +82,12 @@ type Config struct {
 	KeepImages         bool
 	IgnorePreflight    []string
 
-	DownloadMirror string // URL without a slash at its end; empty: the official site
-	CNIMirror      string // as DownloadMirror
+	DownloadMirror url.URL // without a slash at its end; not set: the official site
+	CNIMirror      url.URL // as DownloadMirror
 	CAFile         string
 	StallTimeout   time.Duration
 
-	LoadBalancerAddresses []string // see addresses.Parse
+	LoadBalancerAddresses []addresses.Range
 
 	Components   Components
 	FeatureGates map[string]bool
@@ -91,22 +96,22 @@ type Config struct {
 	AuditPolicy     string // JSON
 	AuditPolicyFile string
 
-	NodeLabels    []string // KEY=VALUE
-	NodeTaints    []string // KEY=VALUE:EFFECT
-	NodeCPUs      string
-	NodeMemory    string
-	NodeDisk      string
-	KubeletConfig string   // JSON
-	NodePorts     []string // see PublishedPort
-	NodeMounts    []string // see NodeMount
+	NodeLabels    []Label
+	NodeTaints    []Taint
+	NodeCPUs      resource.Quantity
+	NodeMemory    resource.Quantity
+	NodeDisk      resource.Quantity
+	KubeletConfig string // JSON
+	NodePorts     []PublishedPort
+	NodeMounts    []NodeMount
 
 	Name               string
 	Masters            int
 	Workers            int
-	DindSubnet         string // IPv4 prefix, masked
+	DindSubnet         Networks
 	HostImage          string
 	LocalRegistry      int // port; 0: none
-	LocalRegistryCache string
+	LocalRegistryCache resource.Quantity
 	DockerHost         string
 	DockerContext      string
 	Nodes              []Node // instead of Masters and Workers
@@ -145,11 +150,10 @@ func (c Config) Complete() Config {
 	}
 	c.EtcdVersion, c.FlannelVersion = withV(c.EtcdVersion), withV(c.FlannelVersion)
 	c.Arch = cmp.Or(machineNames[c.Arch], c.Arch)
-	if c.DNSServerIP == "" {
-		c.DNSServerIP = tenth(c.ServiceNetwork)
+	if !c.DNSServerIP.IsValid() {
+		c.DNSServerIP = c.ServiceNetwork.dns()
 	}
 	c.Registry.Address = strings.TrimSuffix(c.Registry.Address, "/")
-	c.DownloadMirror, c.CNIMirror = strings.TrimSuffix(c.DownloadMirror, "/"), strings.TrimSuffix(c.CNIMirror, "/")
 	c.DNSDomain = strings.TrimSuffix(c.DNSDomain, ".")
 	return c
 }
@@ -159,20 +163,4 @@ func withV(version string) string {
 		return "v" + version
 	}
 	return version
-}
-
-// tenth returns the tenth address of an IPv4 network, by convention that of DNS, or "".
-func tenth(network string) string {
-	prefix, err := netip.ParsePrefix(network)
-	if err != nil || !prefix.Addr().Is4() {
-		return ""
-	}
-	addr := prefix.Masked().Addr()
-	for range 10 {
-		addr = addr.Next()
-	}
-	if !prefix.Contains(addr) {
-		return ""
-	}
-	return addr.String()
 }

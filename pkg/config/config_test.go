@@ -41,7 +41,8 @@ func TestEveryFieldHasARow(t *testing.T) {
 func fieldNames(block string, of reflect.Type) (names []string) {
 	for i := range of.NumField() {
 		name := block + of.Field(i).Name
-		if inner := of.Field(i).Type; inner.Kind() == reflect.Struct {
+		inner := of.Field(i).Type
+		if inner.Kind() == reflect.Struct && inner.PkgPath() == of.PkgPath() {
 			names = append(names, fieldNames(name+".", inner)...)
 			continue
 		}
@@ -56,7 +57,7 @@ func TestDefaultIsValid(t *testing.T) {
 	if errs := Default().Validate(RoleMaster); len(errs) > 0 {
 		t.Error(errs.ToAggregate())
 	}
-	if got := Default().DNSServerIP; got != "10.96.0.10" {
+	if got := Default().DNSServerIP.String(); got != "10.96.0.10" {
 		t.Errorf("DNSServerIP = %s", got)
 	}
 }

@@ -1,6 +1,9 @@
 package config
 
 import (
+	"errors"
+	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 )
@@ -42,6 +45,20 @@ func (m Made) recorded(field string) (value string, found bool) {
 	return value, found
 }
 
+// Config returns the recorded settings as values; the others are not set. The error names
+// the recorded values that this program cannot read.
+func (m Made) Config() (c Config, err error) {
+	var errs []error
+	for _, s := range describing() {
+		if text, found := m.recorded(s.Field); found {
+			if err := s.at(&c).set(text); err != nil {
+				errs = append(errs, fmt.Errorf("settings of the cluster: %s: %q: %w", s.Field, s.Masked(text), err))
+			}
+		}
+	}
+	return c, errors.Join(errs...)
+}
+
 // Made returns these settings as the record of a new cluster.
 func (c Config) Made(origins Origins) Made {
 	m := Made{Given: map[string]string{}, Defaults: map[string]string{}}
@@ -57,18 +74,23 @@ func (c Config) Made(origins Origins) Made {
 
 // WithMade sets each setting that was not given to the value that the cluster was
 // created with. A new cluster gets newClusterAddons. It also returns the settings
-// that were given with another value and that an existing cluster cannot change.
-func (c Config) WithMade(m Made, origins Origins) (Config, []Difference) {
+// that were given with another value and that an existing cluster cannot change. The
+// error is that of Made.Config.
+func (c Config) WithMade(m Made, origins Origins) (Config, []Difference, error) {
+	recorded, err := m.Config()
+	if err != nil {
+		return c, nil, err
+	}
 	var all []Difference
 	if origins["dnsServerIP"].Source == FromDefault {
-		c.DNSServerIP = "" // derived again, from the service network of the cluster
+		c.DNSServerIP = netip.Addr{} // derived again, from the service network of the cluster
 	}
 	if isNew := m.Given == nil && m.Defaults == nil; isNew && origins["addons"].Source == FromDefault {
 		c.Addons, origins["addons"] = slices.Clone(newClusterAddons), Origin{FromCluster, ""}
 	}
 	for _, s := range describing() {
-		was, found := m.recorded(s.Field)
-		now, unsaid := s.Get(c), origins[s.Field].Source == FromDefault
+		_, found := m.recorded(s.Field)
+		was, now, unsaid := s.Get(recorded), s.Get(c), origins[s.Field].Source == FromDefault
 		_, given := m.Given[s.Field]
 		if !found || !given && unsaid && s.Default == "" {
 			continue // not recorded, or derived from other settings
@@ -78,12 +100,12 @@ func (c Config) WithMade(m Made, origins Origins) (Config, []Difference) {
 			if given {
 				origins[s.Field] = Origin{FromCluster, ""}
 			}
-			_ = s.at(&c).set(was) // valid when the cluster was created, and Validate checks it again
+			s.in(&c).Set(s.in(&recorded))
 		case was != now && !s.changes():
 			all = append(all, Difference{s, now, was, origins[s.Field]})
 		}
 	}
-	return c.WithoutUnusedAddresses(origins).Complete(), all
+	return c.WithoutUnusedAddresses(origins).Complete(), all, nil
 }
 
 // nameOf returns a setting as the user wrote it: a flag, a variable, or a field
@@ -122,8 +144,8 @@ func (m Made) Includes(now Made) bool {
 // is not created again.
 func (c Config) Remembered(origins Origins) Config {
 	for _, field := range []string{"addons", "cniPlugin"} {
-		if s, _ := Find(field); origins[field].Source == FromCluster {
-			_ = s.at(&c).set(s.Default)
+		if origins[field].Source == FromCluster {
+			c = c.Reset(field)
 			delete(origins, field)
 		}
 	}

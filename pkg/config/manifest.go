@@ -48,8 +48,8 @@ const NoAddons = "none"
 // AddonNames are the addons with a name.
 func AddonNames() []string { return append(slices.Clone(ContainedAddons), AddonDashboard) }
 
-func addons(s string) string {
-	for _, name := range strings.Split(s, ",") {
+func addons(names []string) string {
+	for _, name := range names {
 		switch {
 		case slices.Contains(AddonNames(), name), IsManifest(name):
 		case IsURL(name):

@@ -8,9 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // NodesField is the one field of a file that is no single setting.
@@ -66,8 +63,48 @@ type NodeMount struct {
 	ReadOnly       bool
 }
 
-// ParsePort reads [ADDRESS:]PORT:NODEPORT[/PROTOCOL]. Without an address, the port is
-// open to the engine's machine alone.
+// loopback is the address of a port without one: it is open to the engine's machine alone.
+var loopback = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+
+// String returns the text of the port: [ADDRESS:]PORT:NODEPORT[/udp].
+func (p PublishedPort) String() string {
+	text := fmt.Sprintf("%d:%d", p.Port, p.NodePort)
+	if p.Address != loopback {
+		text = p.Address.String() + ":" + text
+	}
+	if p.Protocol != "tcp" {
+		text += "/" + p.Protocol
+	}
+	return text
+}
+
+// MarshalText returns the text of the port, which records of nodes hold.
+func (p PublishedPort) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+
+// UnmarshalText reads [ADDRESS:]PORT:NODEPORT[/PROTOCOL].
+func (p *PublishedPort) UnmarshalText(text []byte) (err error) {
+	*p, err = ParsePort(string(text))
+	return err
+}
+
+// String returns the text of the mount: PATH:NODEPATH[:ro].
+func (m NodeMount) String() string {
+	if m.ReadOnly {
+		return m.Path + ":" + m.NodePath + ":ro"
+	}
+	return m.Path + ":" + m.NodePath
+}
+
+// MarshalText returns the text of the mount, which records of nodes hold.
+func (m NodeMount) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
+
+// UnmarshalText reads PATH:NODEPATH[:ro].
+func (m *NodeMount) UnmarshalText(text []byte) (err error) {
+	*m, err = ParseMount(string(text))
+	return err
+}
+
+// ParsePort reads [ADDRESS:]PORT:NODEPORT[/PROTOCOL].
 func ParsePort(s string) (p PublishedPort, err error) {
 	must := errors.New("must be [ADDRESS:]PORT:NODEPORT[/udp], such as 8080:30080 or 0.0.0.0:53:30053/udp")
 	ports, protocol, given := strings.Cut(s, "/")
@@ -78,7 +115,7 @@ func ParsePort(s string) (p PublishedPort, err error) {
 	if len(words) < 2 || len(words) > 3 || protocol != "tcp" && protocol != "udp" {
 		return p, must
 	}
-	p = PublishedPort{Address: netip.AddrFrom4([4]byte{127, 0, 0, 1}), Protocol: protocol}
+	p = PublishedPort{Address: loopback, Protocol: protocol}
 	if len(words) == 3 {
 		if p.Address, err = netip.ParseAddr(words[0]); err != nil || !p.Address.Is4() {
 			return p, must
@@ -112,74 +149,4 @@ func ParseMount(s string) (m NodeMount, err error) {
 		return m, fmt.Errorf("must not have the target %s, which every node has already", m.NodePath)
 	}
 	return m, nil
-}
-
-// each checks a list with the parser of its items.
-func each[T any](parse func(string) (T, error)) func(string) string {
-	return func(s string) string {
-		for _, item := range strings.Split(s, ",") {
-			if _, err := parse(item); err != nil {
-				return fmt.Sprintf("%q %v", item, err)
-			}
-		}
-		return ""
-	}
-}
-
-// A kubelet may set labels of its own node in these domains that Kubernetes
-// reserves, and these labels. The kubelet and the API server reject all others.
-// https://github.com/kubernetes/kubernetes/blob/v1.37.2/plugin/pkg/admission/noderestriction/admission.go#L650-L664
-var (
-	allowedPrefixes = []string{"node.kubernetes.io", "kubelet.kubernetes.io"}
-	allowedLabels   = []string{"topology.kubernetes.io/region", "topology.kubernetes.io/zone"}
-)
-
-func nodeLabels(s string) string {
-	for _, word := range strings.Split(s, ",") {
-		key, value, ok := strings.Cut(word, "=")
-		if !ok || len(validation.IsQualifiedName(key)) > 0 || len(validation.IsValidLabelValue(value)) > 0 {
-			return fmt.Sprintf("%q must be KEY=VALUE, such as disk=ssd", word)
-		}
-		if reserved(key) {
-			return fmt.Sprintf("%s is in a domain that Kubernetes keeps for itself; use one of your own, or %s/...", key, allowedPrefixes[0])
-		}
-	}
-	return ""
-}
-
-func reserved(key string) bool {
-	domain, _, prefixed := strings.Cut(key, "/")
-	if !prefixed || slices.Contains(allowedPrefixes, domain) || slices.Contains(allowedLabels, key) {
-		return false
-	}
-	within := func(of string) bool { return domain == of || strings.HasSuffix(domain, "."+of) }
-	return within("kubernetes.io") || within("k8s.io")
-}
-
-var taintEffects = []string{"NoSchedule", "PreferNoSchedule", "NoExecute"}
-
-func nodeTaints(s string) string {
-	for _, word := range strings.Split(s, ",") {
-		taint, effect, ok := strings.Cut(word, ":")
-		key, value, _ := strings.Cut(taint, "=")
-		if !ok || !slices.Contains(taintEffects, effect) || len(validation.IsQualifiedName(key)) > 0 || len(validation.IsValidLabelValue(value)) > 0 {
-			return fmt.Sprintf("%q must be KEY=VALUE:EFFECT, such as dedicated=db:NoSchedule; the effects are %s", word, strings.Join(taintEffects, ", "))
-		}
-	}
-	return ""
-}
-
-var (
-	cpus   = quantity((*resource.Quantity).MilliValue, 100, "must be a number of processors of at least 0.1, such as 2 or 1.5")
-	amount = quantity((*resource.Quantity).Value, 1<<20, "must be an amount, such as 2Gi or 500Mi")
-)
-
-// quantity returns the check of a quantity of at least this value.
-func quantity(value func(*resource.Quantity) int64, least int64, must string) func(string) string {
-	return func(s string) string {
-		if q, err := resource.ParseQuantity(s); err != nil || value(&q) < least {
-			return must
-		}
-		return ""
-	}
 }

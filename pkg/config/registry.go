@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -15,7 +16,7 @@ import (
 // registry saves these settings in a separate file, with the contents of the files
 // that they name.
 var registrySettings = sharing(Setting{Group: GroupRegistry, Verbs: loads | Push, Unsaved: true, Change: Freely}, []Setting{
-	{Field: "registry.address", Flag: "registry", Env: "REG_PREFIX", Help: "private registry that images are taken from: registry[:port][/prefix]", shown: mirror.Shown, check: registry},
+	{Field: "registry.address", Flag: "registry", Env: "REG_PREFIX", Help: "private registry that images are taken from: registry[:port][/prefix]", shown: mirror.Shown, check: on(registry)},
 	{Field: "registry.username", Flag: "registry-username", Help: "user of the private registry (empty: as Docker's configuration says)"},
 	{Field: "registry.password", Flag: "registry-password", Secret: true, NoFlag: true, Help: "password of that user"},
 	{Field: "registry.passwordFile", Flag: "registry-password-file", Holds: "registry.password", Help: "file that holds the password of that user, - for standard input"},
@@ -48,14 +49,11 @@ func (r Registry) pairs(missing func(field, because string)) {
 	}
 }
 
-// Mirrors returns the settings of registryMirrors, which Validate has checked.
-func (c Config) Mirrors() []mirror.Mirror { return valid(c.RegistryMirrors, mirror.Parse) }
-
 // mirrors names what the mirrors contradict: one another, the private registry, or
 // the local registry of the cluster.
 func (c Config) mirrors(wrong func(name, value, format string, args ...any)) {
 	var seen []string
-	for _, m := range c.Mirrors() {
+	for _, m := range c.RegistryMirrors {
 		if slices.Contains(seen, m.Of) {
 			wrong("registryMirrors", m.String(), "%s has two mirrors; name one", m.Of)
 		}
@@ -65,38 +63,40 @@ func (c Config) mirrors(wrong func(name, value, format string, args ...any)) {
 		seen = append(seen, m.Of)
 	}
 	if len(seen) > 0 && c.Registry.Address != "" {
-		wrong("registryMirrors", strings.Join(c.RegistryMirrors, ","), "is not used with registry.address, which already serves the images of other registries; omit one of them")
+		wrong("registryMirrors", list(c.RegistryMirrors, mirror.Mirror.String), "is not used with registry.address, which already serves the images of other registries; omit one of them")
 	}
 }
 
 // downloadSettings are where and how official images and files are pulled.
 var downloadSettings = sharing(Setting{Group: GroupImages, Verbs: pulls, Change: Freely}, []Setting{
-	{Field: "downloadMirror", Flag: "download-mirror", Help: "where to find the release files of Kubernetes (empty: https://dl.k8s.io)", shown: mirror.Shown, check: site},
-	{Field: "cniMirror", Flag: "cni-mirror", Help: "where to find the releases of the CNI plugins (empty: github.com)", shown: mirror.Shown, check: site},
+	{Field: "downloadMirror", Flag: "download-mirror", Help: "where to find the release files of Kubernetes (empty: https://dl.k8s.io)", shown: mirror.Shown, as: site},
+	{Field: "cniMirror", Flag: "cni-mirror", Help: "where to find the releases of the CNI plugins (empty: github.com)", shown: mirror.Shown, as: site},
 	{Field: "caFile", Flag: "ca-file", Help: "file with certificates of authorities to trust when images are pulled, beside the system's"},
 	{Field: "stallTimeout", Flag: "stall-timeout", Default: "30s", Help: "how long a server of images may send nothing before the request is repeated"},
 })
 
-// site is the check of a URL below which files are downloaded.
-func site(s string) string {
-	u, err := url.Parse(s)
+// site is a URL below which files are downloaded.
+var site = kind("string", parseSite, urlText)
+
+func parseSite(s string) (url.URL, error) {
+	u, err := parseURL(strings.TrimSuffix(strings.TrimSpace(s), "/"))
 	switch {
 	case strings.Contains(s, "@"):
-		return "must have no user in it, which others could read"
-	case err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.RawQuery != "" || u.Fragment != "":
-		return "must begin with https:// and a host (or http://, which is not encrypted)"
+		return url.URL{}, errors.New("must have no user in it, which others could read")
+	case err != nil || u != (url.URL{}) && (u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.RawQuery != "" || u.Fragment != ""):
+		return url.URL{}, errors.New("must begin with https:// and a host (or http://, which is not encrypted)")
 	}
-	return ""
+	return u, nil
 }
 
 // mirrorSettings are where the pods of a host get their images from.
 var mirrorSettings = []Setting{{
 	Field: "registryMirrors", Flag: "registry-mirror", Group: GroupImages, Verbs: hosts | Pull, Shared: true, Change: OnCluster,
-	Help: "registries that serve the images of others, to pods and to a pull: REGISTRY=[http://]HOST[/PREFIX], comma separated", shown: mirror.Shown, check: mirror.CheckList,
+	Help: "registries that serve the images of others, to pods and to a pull: REGISTRY=[http://]HOST[/PREFIX], comma separated", shown: mirror.Shown,
 }, {
 	Field: "localRegistry", Flag: "local-registry", Group: GroupContainers, Default: "0", Verbs: ClusterUp, Change: Freely,
-	Help: "port of 127.0.0.1 of the engine's machine, such as 5000, for a registry of this cluster, which also keeps what nodes pull; 0: none", check: portOrNone,
+	Help: "port of 127.0.0.1 of the engine's machine, such as 5000, for a registry of this cluster, which also keeps what nodes pull; 0: none", check: on(portOrNone),
 }, {
 	Field: "localRegistryCache", Flag: "local-registry-cache", Group: GroupContainers, Default: "10Gi", Verbs: ClusterUp, Change: Freely,
-	Help: "disk space for the images of other registries that the registry of this cluster keeps; it removes the least recently used first", check: amount,
+	Help: "disk space for the images of other registries that the registry of this cluster keeps; it removes the least recently used first", as: amount,
 }}

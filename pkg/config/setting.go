@@ -59,9 +59,9 @@ type Setting struct {
 	// Holds is the secret that the file of that name holds.
 	Holds string
 
-	as    func(field any) value // nil: the kind that the type of the field has
-	shown func(string) string   // returns what may be printed of a value; nil: all of it
-	check func(string) string   // says what a non-empty value must be, or nothing if it is
+	as    func(field any) value  // nil: the kind that the type of the field has
+	shown func(string) string    // returns what may be printed of a value; nil: all of it
+	check func(field any) string // says what a value that is set must be, or nothing if it is; see on
 }
 
 // EnvNames returns the environment variables of s, the strongest first.
@@ -126,12 +126,14 @@ func (s Setting) Set(c *Config, raw string) error {
 	return s.at(c).set(raw)
 }
 
-// Must returns what the value must be if raw is invalid, and "" if raw is valid.
-func (s Setting) Must(raw string) string {
-	if s.check == nil || raw == "" {
+// Must returns what the value of a setting must be if it is invalid, and "" if it is valid or
+// not set.
+func (s Setting) Must(c Config) string {
+	v := s.at(&c)
+	if s.check == nil || v.get() == "" {
 		return ""
 	}
-	return s.check(raw)
+	return s.check(v.field)
 }
 
 // Masked returns what may be printed of a value: a word stands for a secret.

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/addresses"
 )
 
 // Validate returns an error for every invalid value, each with a remedy. role
@@ -21,9 +23,19 @@ func (c Config) Validate(role string) field.ErrorList {
 	return append(errs, c.validateMaster(role)...)
 }
 
+// ValidateRead is Validate for settings of which some could not be read: those have their
+// defaults, which other settings must not be compared with.
+func (c Config) ValidateRead(role string, given Origins) field.ErrorList {
+	errs := c.each()
+	if given["masterIP"].Source == FromDefault { // otherwise its text may be the one that could not be read
+		errs = append(errs, c.validateMaster(role)...)
+	}
+	return errs
+}
+
 func (c Config) validateMaster(role string) field.ErrorList {
 	switch {
-	case c.MasterIP != "":
+	case c.MasterIP.IsValid():
 	case role == RoleWorker:
 		return field.ErrorList{required("masterIP", "a worker must know the control-plane host it joins; set MASTER_IP, --master-ip or masterIP in the file")}
 	case role == RoleMaster && c.Join:
@@ -65,21 +77,24 @@ func (c Config) each() field.ErrorList {
 		case raw == "":
 		case len(s.Values) > 0 && !slices.Contains(s.Values, raw):
 			errs = append(errs, field.NotSupported(path, raw, s.Values))
-		case s.check != nil:
-			if must := s.check(raw); must != "" {
-				shown := s.Masked(raw)
-				if len(shown) > mostShown {
-					shown = shown[:mostShown] + "..."
-				}
-				errs = append(errs, field.Invalid(path, shown, must))
+		default:
+			if must := s.Must(c); must != "" {
+				errs = append(errs, field.Invalid(path, s.excerpt(raw), must))
 			}
 		}
 	}
 	return errs
 }
 
-// mostShown is how much of a value an error contains, in bytes.
-const mostShown = 200
+// excerpt returns what an error contains of a value.
+func (s Setting) excerpt(raw string) string {
+	const most = 200 // bytes
+	shown := s.Masked(raw)
+	if len(shown) > most {
+		shown = shown[:most] + "..."
+	}
+	return shown
+}
 
 // together compares settings with one another. Each is good by itself here.
 func (c Config) together() field.ErrorList {
@@ -87,24 +102,7 @@ func (c Config) together() field.ErrorList {
 	wrong := func(name, value, format string, args ...any) {
 		errs = append(errs, field.Invalid(field.NewPath(name), value, fmt.Sprintf(format, args...)))
 	}
-	pods, services := netip.MustParsePrefix(c.FlannelNetwork), netip.MustParsePrefix(c.ServiceNetwork)
-	if pods.Overlaps(services) {
-		wrong("serviceNetwork", c.ServiceNetwork, "overlaps flannelNetwork %s; choose another network for one of them", pods)
-	}
-	if dns, err := netip.ParseAddr(c.DNSServerIP); err != nil || !services.Contains(dns) {
-		wrong("dnsServerIP", c.DNSServerIP, "must be an address of serviceNetwork %s, such as %s", services, tenth(c.ServiceNetwork))
-	} else if dns == services.Addr() || dns == services.Addr().Next() {
-		wrong("dnsServerIP", c.DNSServerIP, "is taken: the first address of serviceNetwork is the API server's; use %s", tenth(c.ServiceNetwork))
-	}
-	for name, value := range map[string]string{"ipAddress": c.IPAddress, "masterIP": c.MasterIP} {
-		ip, err := netip.ParseAddr(value)
-		if err == nil && pods.Contains(ip) {
-			wrong(name, value, "lies inside flannelNetwork %s; choose a flannelNetwork apart from the hosts' own", pods)
-		}
-		if err == nil && services.Contains(ip) {
-			wrong(name, value, "lies inside serviceNetwork %s; choose a serviceNetwork apart from the hosts' own", services)
-		}
-	}
+	c.apart(wrong)
 	if c.BalancerPort == c.APIServerPort || c.BalancerPort+1 == c.APIServerPort {
 		wrong("balancerPort", strconv.Itoa(c.BalancerPort), "it and the next one must not be the apiServerPort %d; choose another", c.APIServerPort)
 	}
@@ -123,4 +121,26 @@ func (c Config) together() field.ErrorList {
 	c.OIDC.pairs(missing)
 	slices.SortFunc(errs, func(a, b *field.Error) int { return strings.Compare(a.Field, b.Field) })
 	return errs
+}
+
+// apart reports addresses and networks that overlap, and a DNS address that no Service can have.
+func (c Config) apart(wrong func(name, value, format string, args ...any)) {
+	pods, services := c.FlannelNetwork.IPv4(), c.ServiceNetwork.IPv4()
+	if pods.Overlaps(services) {
+		wrong("serviceNetwork", services.String(), "overlaps flannelNetwork %s; choose another network for one of them", pods)
+	}
+	dns, usual := c.DNSServerIP, addresses.Text(c.ServiceNetwork.dns())
+	if !services.Contains(dns) {
+		wrong("dnsServerIP", addresses.Text(dns), "must be an address of serviceNetwork %s, such as %s", services, usual)
+	} else if dns == services.Addr() || dns == services.Addr().Next() {
+		wrong("dnsServerIP", dns.String(), "is taken: the first address of serviceNetwork is the API server's; use %s", usual)
+	}
+	for name, ip := range map[string]netip.Addr{"ipAddress": c.IPAddress, "masterIP": c.MasterIP} {
+		if pods.Contains(ip) {
+			wrong(name, ip.String(), "lies inside flannelNetwork %s; choose a flannelNetwork apart from the hosts' own", pods)
+		}
+		if services.Contains(ip) {
+			wrong(name, ip.String(), "lies inside serviceNetwork %s; choose a serviceNetwork apart from the hosts' own", services)
+		}
+	}
 }

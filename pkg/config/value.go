@@ -3,6 +3,8 @@ package config
 import (
 	"errors"
 	"fmt"
+	"net/netip"
+	"net/url"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -11,7 +13,11 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/yaml"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/addresses"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/mirror"
 )
 
 // value reads and writes one setting as text.
@@ -19,6 +25,8 @@ type value struct {
 	kind string // what usage calls it; "" is plain text
 	set  func(string) error
 	get  func() string
+
+	field any // pointer to the field of Config
 }
 
 // kind returns a function that returns the value at a field of Config. A text that parse
@@ -33,7 +41,7 @@ func kind[T any](name string, parse func(string) (T, error), print func(T) strin
 			}
 			return err
 		}
-		return value{kind: name, set: set, get: func() string { return print(*p) }}
+		return value{kind: name, set: set, get: func() string { return print(*p) }, field: field}
 	}
 }
 
@@ -43,7 +51,18 @@ var kinds = map[reflect.Type]func(field any) value{
 	reflect.TypeFor[bool]():          kind("bool", or(strconv.ParseBool, "must be true or false"), strconv.FormatBool),
 	reflect.TypeFor[int]():           kind("int", or(strconv.Atoi, "must be a whole number"), strconv.Itoa),
 	reflect.TypeFor[time.Duration](): kind("duration", parseSpan, shortSpan),
-	reflect.TypeFor[[]string]():      kind("list", func(s string) ([]string, error) { return splitList(s), nil }, joinList),
+	reflect.TypeFor[[]string]():      listOf(func(s string) (string, error) { return s, nil }, asItIs),
+
+	reflect.TypeFor[netip.Addr]():        kind("string", parseAddress, addresses.Text),
+	reflect.TypeFor[Networks]():          kind("string", parseNetworks, Networks.String),
+	reflect.TypeFor[[]netip.Prefix]():    listOf(parseNetwork, netip.Prefix.String),
+	reflect.TypeFor[[]addresses.Range](): listOf(addresses.Parse, addresses.Range.Text),
+	reflect.TypeFor[[]mirror.Mirror]():   kind("list", mirror.ParseList, Joined[mirror.Mirror]),
+	reflect.TypeFor[[]Label]():           listOf(parseLabel, Label.String),
+	reflect.TypeFor[[]Taint]():           listOf(parseTaint, Taint.String),
+	reflect.TypeFor[[]PublishedPort]():   listOf(ParsePort, PublishedPort.String),
+	reflect.TypeFor[[]NodeMount]():       listOf(ParseMount, NodeMount.String),
+
 	// Arguments are a mapping in a file, and NAME=VALUE as a flag, which may be
 	// repeated. A mapping on one line is accepted everywhere.
 	reflect.TypeFor[Arguments](): kind("arguments", func(s string) (Arguments, error) { return parseArguments(s, "\n") }, asJSON[Arguments]),
@@ -57,7 +76,10 @@ var (
 	mapping = kind("mapping", parseMapping, asItIs)
 	// manifest is a name, a URL or the path of a manifest; manifests is a list of these.
 	manifest  = kind("string", func(s string) (string, error) { return settled(strings.TrimSpace(s)) }, asItIs)
-	manifests = kind("list", parseManifests, joinList)
+	manifests = kind("list", parseManifests, func(names []string) string { return list(names, asItIs) })
+	// cpus and amount are quantities that pods or images may use.
+	cpus   = quantity("100m", "must be a number of processors of at least 0.1, such as 2 or 1.5")
+	amount = quantity("1Mi", "must be an amount, such as 2Gi or 500Mi")
 )
 
 // places are the indices of the fields of Config by the names of the settings.
@@ -73,10 +95,14 @@ var places = sync.OnceValue(func() map[string][]int {
 	return all
 })
 
+// in returns the field of c that holds a setting.
+func (s Setting) in(c *Config) reflect.Value {
+	return reflect.ValueOf(c).Elem().FieldByIndex(places()[s.Field])
+}
+
 // at returns the value of a setting in c.
 func (s Setting) at(c *Config) value {
-	field := reflect.ValueOf(c).Elem().FieldByIndex(places()[s.Field])
-	as := s.as
+	field, as := s.in(c), s.as
 	if as == nil {
 		as = kinds[field.Type()]
 	}
@@ -120,6 +146,41 @@ func shortSpan(d time.Duration) string {
 	return s
 }
 
+// quantity returns the kind of quantities of at least this value. A Quantity remembers its
+// text, so each is read from its usual text: equal amounts are equal values.
+func quantity(least, must string) func(field any) value {
+	minimum := resource.MustParse(least)
+	parse := func(s string) (resource.Quantity, error) {
+		if s = strings.TrimSpace(s); s == "" {
+			return resource.Quantity{}, nil
+		}
+		q, err := resource.ParseQuantity(s)
+		if err != nil || q.Cmp(minimum) < 0 {
+			return resource.Quantity{}, errors.New(must)
+		}
+		return resource.ParseQuantity(q.String())
+	}
+	return kind("string", parse, quantityText)
+}
+
+func quantityText(q resource.Quantity) string {
+	if q.IsZero() {
+		return ""
+	}
+	return q.String()
+}
+
+// parseURL reads a URL; the empty text is none.
+func parseURL(s string) (url.URL, error) {
+	u, err := url.Parse(strings.TrimSpace(s))
+	if err != nil {
+		return url.URL{}, err
+	}
+	return *u, nil
+}
+
+func urlText(u url.URL) string { return u.String() }
+
 // splitList splits at commas only. A space inside an item does not begin a new
 // item; the item's check rejects it.
 func splitList(s string) []string {
@@ -132,7 +193,30 @@ func splitList(s string) []string {
 	return slices.Compact(items)
 }
 
-func joinList(items []string) string { return strings.Join(items, ",") }
+// listOf returns a kind like kind does, for lists of values that commas separate.
+func listOf[T any](parse func(string) (T, error), print func(T) string) func(field any) value {
+	return kind("list", func(s string) (all []T, err error) {
+		for _, item := range splitList(s) {
+			one, err := parse(item)
+			if err != nil {
+				return nil, fmt.Errorf("%q %w", item, err)
+			}
+			all = append(all, one)
+		}
+		return all, nil
+	}, func(all []T) string { return list(all, print) })
+}
+
+// Joined returns the text of a list.
+func Joined[T fmt.Stringer](all []T) string { return list(all, T.String) }
+
+func list[T any](all []T, print func(T) string) string {
+	var words []string
+	for _, one := range all {
+		words = append(words, print(one))
+	}
+	return strings.Join(words, ",")
+}
 
 func parseMapping(s string) (string, error) {
 	if strings.TrimSpace(s) == "" {
@@ -165,14 +249,4 @@ func parseManifests(s string) ([]string, error) {
 		}
 	}
 	return items, nil
-}
-
-// valid parses the items of a list. It omits items that parse refuses.
-func valid[T any](items []string, parse func(string) (T, error)) (all []T) {
-	for _, item := range items {
-		if one, err := parse(item); err == nil {
-			all = append(all, one)
-		}
-	}
-	return all
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/links"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/netfilter"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/subnet"
 )
 
 const bridgeName = "docker0"
@@ -94,7 +95,7 @@ func (c cniResult) veth() string {
 // FollowLease is the step that keeps pods reachable after a change of the lease. It removes pods
 // whose address is outside of this host's subnet, which the kubelet creates again, and attaches
 // other pods to a new docker0. Pods on the host network are not affected.
-func FollowLease(files host.Files, socket Socket, lease func() (netip.Prefix, int, error)) step.Step {
+func FollowLease(files host.Files, socket Socket, lease func() (subnet.Lease, error)) step.Step {
 	find := func(context.Context) ([]lostPod, error) { return findLost(files, lease) }
 	return repairEach("keep-pods", "keep pods on this host's subnet", find, lostPod.String, func(ctx context.Context, p lostPod) error {
 		if p.detached {
@@ -120,8 +121,8 @@ func (p lostPod) String() string {
 }
 
 // findLost returns no pods if there is no lease yet, or if docker0 is missing.
-func findLost(files host.Files, lease func() (netip.Prefix, int, error)) ([]lostPod, error) {
-	subnet, _, err := lease()
+func findLost(files host.Files, lease func() (subnet.Lease, error)) ([]lostPod, error) {
+	leased, err := lease()
 	if err != nil {
 		return nil, nil
 	}
@@ -133,10 +134,10 @@ func findLost(files host.Files, lease func() (netip.Prefix, int, error)) ([]lost
 	for _, p := range attachedPods(files) {
 		onBridge, exists := ports[p.veth]
 		switch {
-		case !subnet.Contains(p.address):
-			moved = append(moved, lostPod{p, subnet.Masked(), false})
+		case !leased.Subnet.Contains(p.address):
+			moved = append(moved, lostPod{p, leased.Subnet.Masked(), false})
 		case bridge && exists && !onBridge:
-			detached = append(detached, lostPod{p, subnet.Masked(), true})
+			detached = append(detached, lostPod{p, leased.Subnet.Masked(), true})
 		}
 	}
 	return append(moved, detached...), nil

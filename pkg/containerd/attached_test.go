@@ -9,6 +9,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/subnet"
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
@@ -38,7 +39,9 @@ func TestFollowLease(t *testing.T) {
 		note(t, files, pod, address)
 	}
 	must.NoError(t, errors.Join(files.Remove("/run/netns/cni-gone"), files.Write("/var/lib/cni/results/kube-bootstrap-cut-eth0", []byte("{"), 0o600)))
-	leased := func() (netip.Prefix, int, error) { return netip.MustParsePrefix("10.1.7.1/24"), 1450, nil }
+	leased := func() (subnet.Lease, error) {
+		return subnet.Lease{Subnet: netip.MustParsePrefix("10.1.7.1/24"), MTU: 1450}, nil
+	}
 	const moved, lost = "recreate the pod default/moved: its address 10.1.9.200 is not in 10.1.7.0/24", "attach vethlost of the pod default/lost to docker0"
 	s := FollowLease(files, "", leased)
 	if diff, err := s.Check(t.Context()); err != nil || diff.String() != moved+"; "+lost {
@@ -51,7 +54,7 @@ func TestFollowLease(t *testing.T) {
 	if diff, err := s.Check(t.Context()); err != nil || len(diff) > 0 {
 		t.Errorf("after Apply: %q, %v", diff, err)
 	}
-	none := FollowLease(files, "", func() (netip.Prefix, int, error) { return netip.Prefix{}, 0, errors.New("no lease") })
+	none := FollowLease(files, "", func() (subnet.Lease, error) { return subnet.Lease{}, errors.New("no lease") })
 	if diff, err := none.Check(t.Context()); err != nil || len(diff) > 0 {
 		t.Errorf("without a lease: %q, %v", diff, err)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/netfilter"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/subnet"
 )
 
 // ConfigFile is the CNI config that WriteCNI writes.
@@ -26,15 +27,15 @@ const ConfigFile = cniConfDir + "/10-kube-bootstrap.conflist"
 const networkName = "kube-bootstrap"
 
 // WriteCNI is the step that configures CNI: pods get an interface on docker0, with an address in
-// the upper half of the subnet; Docker uses the lower half. lease returns the subnet with
-// docker0's address, 10.1.7.1/24, and the MTU. Apply only writes a file.
-func WriteCNI(files host.Files, lease func() (netip.Prefix, int, error)) step.Step {
+// the upper half of the subnet; Docker uses the lower half. Apply only
+// writes a file.
+func WriteCNI(files host.Files, lease func() (subnet.Lease, error)) step.Step {
 	tree := func() ([]host.File, error) {
-		subnet, mtu, err := lease()
+		leased, err := lease()
 		if err != nil {
 			return nil, err
 		}
-		data, err := cniConfig(subnet, mtu)
+		data, err := cniConfig(leased.Subnet, leased.MTU)
 		return []host.File{{Path: ConfigFile, Data: data}}, err
 	}
 	s := files.Step("cni-config", "write the CNI config", tree)

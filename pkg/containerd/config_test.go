@@ -12,6 +12,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/subnet"
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
@@ -162,7 +163,9 @@ func TestUpperHalf(t *testing.T) {
 func TestWriteCNI(t *testing.T) {
 	files := host.Files{Root: t.TempDir()}
 	var noLease error = os.ErrNotExist
-	s := WriteCNI(files, func() (netip.Prefix, int, error) { return netip.MustParsePrefix("10.1.7.1/24"), 1450, noLease })
+	s := WriteCNI(files, func() (subnet.Lease, error) {
+		return subnet.Lease{Subnet: netip.MustParsePrefix("10.1.7.1/24"), MTU: 1450}, noLease
+	})
 	if diff, err := s.Check(t.Context()); err != nil || len(diff) != 1 {
 		t.Errorf("without a lease: %v, %v", diff, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -97,7 +98,7 @@ const oidcPrefix = "oidc:"
 
 // authenticationConfig returns the file that names whom the API server accepts.
 func authenticationConfig(o config.OIDC) ([]byte, error) {
-	if o.IssuerURL == "" {
+	if o.IssuerURL == (url.URL{}) {
 		return authentication, nil
 	}
 	var all apiserverv1.AuthenticationConfiguration
@@ -110,7 +111,7 @@ func authenticationConfig(o config.OIDC) ([]byte, error) {
 
 func provider(o config.OIDC) apiserverv1.JWTAuthenticator {
 	user := strings.TrimPrefix(cmp.Or(o.UsernamePrefix, oidcPrefix), "-")
-	p := apiserverv1.JWTAuthenticator{Issuer: apiserverv1.Issuer{URL: o.IssuerURL, Audiences: []string{o.ClientID}, CertificateAuthority: o.CA}}
+	p := apiserverv1.JWTAuthenticator{Issuer: apiserverv1.Issuer{URL: o.IssuerURL.String(), Audiences: []string{o.ClientID}, CertificateAuthority: o.CA}}
 	p.ClaimMappings.Username = apiserverv1.PrefixedClaimOrExpression{Claim: cmp.Or(o.UsernameClaim, "sub"), Prefix: &user}
 	if o.GroupsClaim != "" {
 		p.ClaimMappings.Groups = apiserverv1.PrefixedClaimOrExpression{Claim: o.GroupsClaim, Prefix: new(cmp.Or(o.GroupsPrefix, oidcPrefix))}

@@ -2,6 +2,7 @@ package controlplane
 
 import (
 	"bytes"
+	"net/url"
 	"testing"
 
 	apiserverv1 "k8s.io/apiserver/pkg/apis/apiserver/v1"
@@ -21,7 +22,7 @@ func TestOIDC(t *testing.T) {
 		"least": {config.OIDC{}, "sub", "oidc:", ""},
 		"all":   {config.OIDC{UsernameClaim: "email", UsernamePrefix: "-", GroupsClaim: "roles", GroupsPrefix: "x:"}, "email", "", "x:roles"},
 	} {
-		want.oidc.IssuerURL, want.oidc.ClientID = "https://id.example.com", "kube"
+		want.oidc.IssuerURL, want.oidc.ClientID = url.URL{Scheme: "https", Host: "id.example.com"}, "kube"
 		data, err := authenticationConfig(want.oidc)
 		var got apiserverv1.AuthenticationConfiguration
 		if err == nil {

@@ -13,16 +13,11 @@ import (
 // Mirrors maps a registry, such as "registry.k8s.io", to its mirror.
 type Mirrors map[string]mirror.Mirror
 
-// ParseMirrors parses "registry.k8s.io=[http://]HOST[/PREFIX]". known lists
-// the registries that may have a mirror.
-func ParseMirrors(all []string, known []string) (Mirrors, error) {
+// MirrorsOf returns the mirrors by their registries. known lists the registries that may have
+// a mirror.
+func MirrorsOf(all []mirror.Mirror, known []string) (Mirrors, error) {
 	mirrors := Mirrors{}
-	for _, text := range all {
-		shown := mirror.Shown(text)
-		mirror, err := mirror.Parse(text)
-		if err != nil {
-			return nil, fmt.Errorf("%q %w", shown, err)
-		}
+	for _, mirror := range all {
 		if !slices.Contains(known, mirror.Of) {
 			return nil, fmt.Errorf("no image comes from %q; the registry must be one of %s", mirror.Of, strings.Join(known, ", "))
 		}

@@ -15,11 +15,11 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/links"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/netfilter"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/subnet"
 )
 
 const (
 	container    = "flannel"
-	leaseFile    = "subnet.env"
 	wireguardKey = "wireguard.key"
 )
 
@@ -29,8 +29,8 @@ type Daemon struct {
 	Files         host.Files
 	Image         string
 	Etcd          Etcd
-	Host          string // the name for which a subnet is reserved
-	PublicIP      string // from which this host sends, and under which the others reach it
+	Host          string     // the name for which a subnet is reserved
+	PublicIP      netip.Addr // from which this host sends, and under which the others reach it
 	IPMasq        bool
 	Backend       string // as in Network
 	SubnetDir     string // directory of subnet.env; on disk, so that the subnet survives a reboot
@@ -82,7 +82,7 @@ func (d Daemon) apply(ctx context.Context) error {
 	return d.runAndWait(ctx)
 }
 
-func (d Daemon) leasePath() string { return filepath.Join(d.SubnetDir, leaseFile) }
+func (d Daemon) leasePath() string { return filepath.Join(d.SubnetDir, subnet.File) }
 
 func (d Daemon) container() (docker.Container, error) {
 	env, err := d.env()
@@ -112,10 +112,10 @@ func (d Daemon) command() []string {
 		fmt.Sprintf("--ip-masq=%t", d.IPMasq),
 		"--healthz-port=0",
 	}
-	if d.PublicIP != "" {
+	if ip := d.PublicIP; ip.IsValid() {
 		// With the name of the interface, flanneld would send from its first address.
 		// https://github.com/flannel-io/flannel/blob/v0.28.10/pkg/ipmatch/match.go#L239-L243
-		args = append(args, "--iface="+d.PublicIP, "--public-ip="+d.PublicIP)
+		args = append(args, "--iface="+ip.String(), "--public-ip="+ip.String())
 	}
 	return args
 }
@@ -177,7 +177,7 @@ func (d Daemon) undo(ctx context.Context) error {
 // https://github.com/flannel-io/flannel/blob/v0.28.10/pkg/subnet/writefile_other.go#L25-L27
 // https://github.com/google/renameio/blob/v2.0.2/tempfile.go#L294-L296
 func (d Daemon) halfWritten() []string {
-	return d.Files.Match(filepath.Join(d.SubnetDir, "."+leaseFile+"*"))
+	return d.Files.Match(filepath.Join(d.SubnetDir, "."+subnet.File+"*"))
 }
 
 func removeRules(ctx context.Context) error {
@@ -192,7 +192,7 @@ func removeRules(ctx context.Context) error {
 // lease these are the routes to the configured network, if flanneld has run on this host: on
 // any other host they may be the user's.
 func (d Daemon) deleteRoutes() error {
-	lease, err := ReadLease(d.Files, d.SubnetDir)
+	lease, err := subnet.Read(d.Files, d.SubnetDir)
 	missing := errors.Is(err, fs.ErrNotExist)
 	switch {
 	case err == nil:

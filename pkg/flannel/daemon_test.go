@@ -23,7 +23,7 @@ func testDaemon(t *testing.T) Daemon {
 			Files: files, Endpoints: []string{"https://10.0.0.1:2379", "https://10.0.0.2:2379"},
 			CA: "/etc/kubernetes/pki/etcd/ca.crt", Cert: "/etc/kubernetes/pki/flannel.crt", Key: "/etc/kubernetes/pki/flannel.key",
 		},
-		PublicIP: "10.0.0.3", IPMasq: true, SubnetDir: "/var/lib/kube-bootstrap/flannel", RestartPolicy: "unless-stopped",
+		PublicIP: netip.MustParseAddr("10.0.0.3"), IPMasq: true, SubnetDir: "/var/lib/kube-bootstrap/flannel", RestartPolicy: "unless-stopped",
 	}
 }
 

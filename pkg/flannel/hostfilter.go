@@ -43,7 +43,7 @@ var OverlayPorts = map[string]int{"vxlan": 8472, "wireguard": 51820, "udp": 8285
 // iptables-nft and iptables-legacy. Without nftables it does nothing.
 type HostFilter struct {
 	Etcd        Etcd
-	PublicIP    string         // of this host
+	PublicIP    netip.Addr     // of this host
 	Backend     string         // as in Network
 	Network     netip.Prefix   // of pods and containers
 	Trusted     []netip.Prefix // further networks; 0.0.0.0/0 removes the filter
@@ -143,7 +143,7 @@ func (g HostFilter) wanted(ctx context.Context) (filterState, error) {
 	if err != nil {
 		return filterState{}, step.NoAnswer(err)
 	}
-	hosts := []string{g.PublicIP}
+	hosts := []string{g.PublicIP.String()}
 	for _, l := range all {
 		hosts = append(hosts, l.host.String())
 	}

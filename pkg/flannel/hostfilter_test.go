@@ -16,7 +16,7 @@ import (
 
 func testFilter() HostFilter {
 	return HostFilter{
-		Backend: "vxlan", PublicIP: "192.0.2.1", Network: netip.MustParsePrefix("10.1.0.0/16"),
+		Backend: "vxlan", PublicIP: netip.MustParseAddr("192.0.2.1"), Network: netip.MustParsePrefix("10.1.0.0/16"),
 		Trusted: []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24"), netip.MustParsePrefix("198.51.0.0/16")}, KubeletPort: 10250, PeerPort: 2380, ClientPort: 2379,
 	}
 }

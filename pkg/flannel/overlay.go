@@ -146,12 +146,11 @@ const vtepVNI = 1
 // vtepMAC derives the MAC address of a host's VXLAN link from its public IP, so that
 // other hosts reach this host after a reboot before they learn a new address from etcd.
 // The first byte marks it as locally administered.
-func vtepMAC(publicIP string) string {
-	addr, err := netip.ParseAddr(publicIP)
-	if err != nil || !addr.Is4() {
+func vtepMAC(publicIP netip.Addr) string {
+	if !publicIP.Is4() {
 		return ""
 	}
-	ip := addr.As4()
+	ip := publicIP.As4()
 	return fmt.Sprintf("0a:4b:%02x:%02x:%02x:%02x", ip[0], ip[1], ip[2], ip[3])
 }
 
@@ -161,13 +160,13 @@ func vtepMAC(publicIP string) string {
 // and it needs etcd. EnsureVTEP must therefore run before the balancer, which forwards the
 // requests to etcd. It does nothing for other backends, or if publicIP is not an IPv4 address.
 // https://github.com/flannel-io/flannel/blob/v0.28.10/pkg/backend/vxlan/device.go#L49-L113
-func EnsureVTEP(backend, publicIP string) error {
+func EnsureVTEP(backend string, publicIP netip.Addr) error {
 	mac := vtepMAC(publicIP)
 	if backend != "vxlan" || mac == "" {
 		return nil
 	}
 	name := Link(backend)
-	err := links.AddVxlan(links.Vxlan{Name: name, ID: vtepVNI, Local: netip.MustParseAddr(publicIP), MAC: mac})
+	err := links.AddVxlan(links.Vxlan{Name: name, ID: vtepVNI, Local: publicIP, MAC: mac})
 	if err != nil {
 		return err
 	}

@@ -183,7 +183,7 @@ const leaseSeconds = 24 * 60 * 60
 // flanneld would choose a subnet itself. flanneld adopts the lease that has its
 // public IP, and completes it. This host's etcd user may write no other lease.
 // https://github.com/flannel-io/flannel/blob/v0.28.10/pkg/subnet/etcd/local_manager.go#L154-L165
-func claim(ctx context.Context, etcd Etcd, host, publicIP string) error {
+func claim(ctx context.Context, etcd Etcd, host string, publicIP netip.Addr) error {
 	client, err := etcd.client(ctx)
 	if err != nil {
 		return err
@@ -210,10 +210,10 @@ func claim(ctx context.Context, etcd Etcd, host, publicIP string) error {
 	return lend(ctx, client, subnet, publicIP)
 }
 
-func lend(ctx context.Context, client *clientv3.Client, subnet netip.Prefix, publicIP string) error {
+func lend(ctx context.Context, client *clientv3.Client, subnet netip.Prefix, publicIP netip.Addr) error {
 	granted, err := client.Grant(ctx, leaseSeconds)
 	if err == nil {
-		_, err = client.Put(ctx, LeaseKey(subnet), fmt.Sprintf(`{"PublicIP":%q}`, publicIP), clientv3.WithLease(granted.ID))
+		_, err = client.Put(ctx, LeaseKey(subnet), fmt.Sprintf(`{"PublicIP":%q}`, publicIP.String()), clientv3.WithLease(granted.ID))
 	}
 	return step.Wrap(err, "lease the subnet %s", subnet)
 }

@@ -8,13 +8,14 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/links"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/subnet"
 )
 
 // view is the state that the overlay of this host must match.
 type view struct {
 	backend  string
-	publicIP string // of this host
-	own      Lease
+	publicIP netip.Addr // of this host
+	own      subnet.Lease
 	leases   []hostLease // of all hosts
 }
 
@@ -59,7 +60,7 @@ func (v view) removeStale() error {
 // linkDiff compares the overlay link with this host's lease.
 func (v view) linkDiff() (diff step.Diff, err error) {
 	at := slices.IndexFunc(v.leases, func(l hostLease) bool {
-		return l.key == LeaseKey(v.own.Subnet) && l.host.String() == v.publicIP
+		return l.key == LeaseKey(v.own.Subnet) && l.host == v.publicIP
 	})
 	if at < 0 {
 		diff = append(diff, fmt.Sprintf("lease the subnet %s in etcd", v.own.Subnet.Masked()))
@@ -104,7 +105,7 @@ func (v view) routesDiff() (diff step.Diff, err error) {
 	}
 	names := links.Names{}
 	for _, l := range v.leases {
-		if l.host.String() == v.publicIP || l.backend != v.backend {
+		if l.host == v.publicIP || l.backend != v.backend {
 			continue // flanneld skips leases of other backends too
 		}
 		routed, err := v.routed(names, l)

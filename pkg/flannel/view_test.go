@@ -7,17 +7,18 @@ import (
 	"testing"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/subnet"
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // twoHosts is the overlay as 192.0.2.1 must see it.
 func twoHosts(backend string) view {
 	return view{
-		backend: backend, publicIP: "192.0.2.1",
-		own: Lease{Network: netip.MustParsePrefix("10.1.0.0/16"), Subnet: netip.MustParsePrefix("10.1.7.1/24")},
+		backend: backend, publicIP: netip.MustParseAddr("192.0.2.1"),
+		own: subnet.Lease{Network: netip.MustParsePrefix("10.1.0.0/16"), Subnet: netip.MustParsePrefix("10.1.7.1/24")},
 		leases: []hostLease{
-			leaseOf("10.1.7.0/24", "192.0.2.1", backend, vtepMAC("192.0.2.1")),
-			leaseOf("10.1.9.0/24", "192.0.2.2", backend, vtepMAC("192.0.2.2")),
+			leaseOf("10.1.7.0/24", "192.0.2.1", backend, vtepMAC(netip.MustParseAddr("192.0.2.1"))),
+			leaseOf("10.1.9.0/24", "192.0.2.2", backend, vtepMAC(netip.MustParseAddr("192.0.2.2"))),
 			leaseOf("10.1.11.0/24", "192.0.2.3", "another", ""),
 		},
 	}
@@ -52,7 +53,7 @@ func TestOverlayOfVxlan(t *testing.T) {
 		{"ip link del flannel.1", "create the link flannel.1"},
 	} {
 		for range 2 { // the second finds the link
-			if err := EnsureVTEP("vxlan", "192.0.2.1"); err != nil {
+			if err := EnsureVTEP("vxlan", netip.MustParseAddr("192.0.2.1")); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -73,7 +74,7 @@ func TestOverlayOfVxlan(t *testing.T) {
 func TestRemoveStale(t *testing.T) {
 	hosttest.InNetns(t)
 	hosttest.Shell(t, "ip link add eth0 type veth peer name other\nip link set other up\nip addr add 192.0.2.1/24 dev eth0\nip link set eth0 up")
-	if err := EnsureVTEP("vxlan", "192.0.2.1"); err != nil {
+	if err := EnsureVTEP("vxlan", netip.MustParseAddr("192.0.2.1")); err != nil {
 		t.Fatal(err)
 	}
 	hosttest.Shell(t, vxlanReady+"\nip route add 10.1.8.0/24 via 10.1.8.0 dev flannel.1 onlink\nip route add 10.99.0.0/24 dev flannel.1")
@@ -90,7 +91,7 @@ func TestRemoveStale(t *testing.T) {
 func TestEnsureVTEPRestoresTheMACAddress(t *testing.T) {
 	hosttest.InNetns(t)
 	hosttest.Shell(t, "ip link add eth0 type veth peer name other\nip link set other up\nip addr add 192.0.2.1/24 dev eth0\nip link set eth0 up\nip link add flannel.1 type vxlan id 1 dev eth0 dstport 8472")
-	if err := EnsureVTEP("vxlan", "192.0.2.1"); err != nil {
+	if err := EnsureVTEP("vxlan", netip.MustParseAddr("192.0.2.1")); err != nil {
 		t.Fatal(err)
 	}
 	hosttest.Shell(t, vxlanReady)

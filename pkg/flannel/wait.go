@@ -11,6 +11,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/subnet"
 )
 
 // errLost states that the file of flanneld is lost. flanneld writes it only when it starts.
@@ -130,28 +131,28 @@ func (d Daemon) wait(ctx context.Context, events <-chan fsnotify.Event, every ti
 
 // lease returns the lease that the current flanneld has written. An older
 // file is from the last run and only tells flanneld which subnet to request.
-func (d Daemon) lease(ctx context.Context) (Lease, error) {
+func (d Daemon) lease(ctx context.Context) (subnet.Lease, error) {
 	started, running, err := d.service().StartedAt(ctx)
 	if err != nil {
-		return Lease{}, err
+		return subnet.Lease{}, err
 	}
 	if !running {
-		return Lease{}, fmt.Errorf("flanneld does not run")
+		return subnet.Lease{}, fmt.Errorf("flanneld does not run")
 	}
 	info, err := os.Stat(d.Files.Path(d.leasePath()))
 	if err != nil {
-		return Lease{}, err
+		return subnet.Lease{}, err
 	}
 	if info.ModTime().Before(started.Add(-clockGrain)) {
-		return Lease{}, fmt.Errorf("%s is stale: it was written before flanneld started", d.leasePath())
+		return subnet.Lease{}, fmt.Errorf("%s is stale: it was written before flanneld started", d.leasePath())
 	}
 	return d.readLease()
 }
 
 const clockGrain = 20 * time.Millisecond // the maximum lag of file times behind the clock
 
-func (d Daemon) readLease() (Lease, error) {
-	lease, err := ReadLease(d.Files, d.SubnetDir)
+func (d Daemon) readLease() (subnet.Lease, error) {
+	lease, err := subnet.Read(d.Files, d.SubnetDir)
 	if err == nil && d.Network.IsValid() && lease.Network != d.Network {
 		err = fmt.Errorf("%s is a lease of %s, not of %s", d.leasePath(), lease.Network, d.Network)
 	}

@@ -3,6 +3,7 @@ package kubelet
 import (
 	_ "embed"
 	"fmt"
+	"net/netip"
 	"runtime"
 	"slices"
 
@@ -11,10 +12,10 @@ import (
 	kubeletv1 "k8s.io/kubelet/config/v1beta1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/filesystem"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/kernel"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/node"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -24,13 +25,14 @@ const ControlPlaneTaint = "node-role.kubernetes.io/control-plane"
 
 // Configuration is the configuration of the kubelet.
 type Configuration struct {
-	ClusterDNS, DNSDomain string
-	CgroupDriver          string // "systemd" or "cgroupfs", as the container runtime's
-	CRISocket             string // "/run/containerd/containerd.sock"
-	Schedulable           bool   // the control plane accepts all pods (no taint)
-	SmallDisk             bool   // the node is a container and shares its disk with other programs
-	KeepOOMScore          bool   // it may not be lowered on this host
-	Own                   Own
+	ClusterDNS   netip.Addr
+	DNSDomain    string
+	CgroupDriver string // "systemd" or "cgroupfs", as the container runtime's
+	CRISocket    string // "/run/containerd/containerd.sock"
+	Schedulable  bool   // the control plane accepts all pods (no taint)
+	SmallDisk    bool   // the node is a container and shares its disk with other programs
+	KeepOOMScore bool   // it may not be lowered on this host
+	Own          Own
 }
 
 // everywhere is the part of the configuration that is the same on every host.
@@ -46,7 +48,7 @@ func (c Configuration) encode(resolv string, controlPlane bool) ([]byte, error) 
 	}
 	k.TLSCipherSuites = pki.CipherSuites()
 	k.Authentication.X509.ClientCAFile = clientCA
-	k.ClusterDomain, k.ClusterDNS, k.ResolverConfig = c.DNSDomain, []string{c.ClusterDNS}, &resolv
+	k.ClusterDomain, k.ClusterDNS, k.ResolverConfig = c.DNSDomain, []string{c.ClusterDNS.String()}, &resolv
 	k.ContainerRuntimeEndpoint, k.CgroupDriver = "unix://"+c.CRISocket, c.CgroupDriver
 	// Since 1.35 the kubelet refuses the older hierarchy unless it is told.
 	// https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/kubelet/apis/config/v1beta1/defaults.go#L292-L294
@@ -75,17 +77,17 @@ func (c Configuration) encode(resolv string, controlPlane bool) ([]byte, error) 
 
 // Own contains the settings that belong to one node only.
 type Own struct {
-	Labels             []string // KEY=VALUE
-	Taints             []string // KEY=VALUE:EFFECT
-	CPUs, Memory, Disk string   // what pods may use; "": all
-	Config             string   // further fields of the configuration, as JSON
+	Labels             []config.Label
+	Taints             []config.Taint
+	CPUs, Memory, Disk resource.Quantity // what pods may use; zero: all
+	Config             string            // further fields of the configuration, as JSON
 }
 
 // apply adds the fields of o to the configuration. It reserves for the system what pods
 // may not use, so that the kubelet limits all pods together to the rest.
 func (o Own) apply(c *kubeletv1.KubeletConfiguration) error {
-	for _, word := range o.Taints {
-		c.RegisterWithTaints = append(c.RegisterWithTaints, node.ParseTaint(word))
+	for _, t := range o.Taints {
+		c.RegisterWithTaints = append(c.RegisterWithTaints, t.Taint)
 	}
 	for _, l := range o.limits() {
 		left, err := l.left()
@@ -107,8 +109,9 @@ func (o Own) apply(c *kubeletv1.KubeletConfiguration) error {
 
 // limit is one resource of which pods may use only a part.
 type limit struct {
-	field, resource, wanted string
-	have                    func() (resource.Quantity, error)
+	field, resource string
+	wanted          resource.Quantity
+	have            func() (resource.Quantity, error)
 }
 
 func (o Own) limits() []limit {
@@ -119,7 +122,7 @@ func (o Own) limits() []limit {
 		{"nodeMemory", "memory", o.Memory, func() (resource.Quantity, error) { return inBytes(kernel.MemoryTotal()) }},
 		{"nodeDisk", "ephemeral-storage", o.Disk, func() (resource.Quantity, error) { return inBytes(filesystem.TotalBytes(host.Files{}, Dir)) }},
 	}
-	return slices.DeleteFunc(all, func(l limit) bool { return l.wanted == "" })
+	return slices.DeleteFunc(all, func(l limit) bool { return l.wanted.IsZero() })
 }
 
 func inBytes(n int64, err error) (resource.Quantity, error) {
@@ -132,9 +135,8 @@ func (l limit) left() (resource.Quantity, error) {
 	if err != nil {
 		return have, err
 	}
-	wanted, err := resource.ParseQuantity(l.wanted)
-	have.Sub(wanted)
-	return have, err
+	have.Sub(l.wanted)
+	return have, nil
 }
 
 // Problems lists the settings of the node that this host cannot satisfy.
@@ -145,7 +147,7 @@ func (o Own) Problems() error {
 			return err
 		}
 		have, _ := l.have()
-		return &step.Problem{Name: "node-size", Text: fmt.Sprintf("%s: %s is more than the %s that this host has", l.field, l.wanted, have.String()),
+		return &step.Problem{Name: "node-size", Text: fmt.Sprintf("%s: %s is more than the %s that this host has", l.field, l.wanted.String(), have.String()),
 			Remedy: "give less, or leave it out"}
 	})
 }

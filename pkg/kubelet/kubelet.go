@@ -11,8 +11,8 @@ package kubelet
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"net/netip"
 	"slices"
-	"strings"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
@@ -43,7 +43,7 @@ type Kubelet struct {
 	Docker        func() *docker.Engine // the main one
 	Image         string                // of hyperkube
 	Store         string                // the directory of containerd, whose images the kubelet measures
-	NodeIP        string
+	NodeIP        netip.Addr
 	RestartPolicy string // "unless-stopped"
 	ExtraArgs     config.Arguments
 }
@@ -87,13 +87,13 @@ func (k Kubelet) container() (docker.Container, error) {
 func (k Kubelet) command() []string {
 	command := []string{
 		"kubelet", "--config=" + configFile, "--kubeconfig=" + Kubeconfig,
-		"--hostname-override=" + k.HostName, "--node-ip=" + k.NodeIP,
+		"--hostname-override=" + k.HostName, "--node-ip=" + k.NodeIP.String(),
 	}
 	if !k.ControlPlane {
 		command = append(command, "--bootstrap-kubeconfig="+BootstrapConfig)
 	}
 	if len(k.Config.Own.Labels) > 0 {
-		command = append(command, "--node-labels="+strings.Join(k.Config.Own.Labels, ","))
+		command = append(command, "--node-labels="+config.Joined(k.Config.Own.Labels))
 	}
 	return k.ExtraArgs.Over(command)
 }

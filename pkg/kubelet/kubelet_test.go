@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -36,9 +37,9 @@ func fresh(t *testing.T, controlPlane bool) Kubelet {
 		Docker:   func() *docker.Engine { return docker.Open(files.Path("/run/docker.sock")) }, // none runs
 		Identity: Identity{Files: files, HostName: "node-1", ControlPlane: controlPlane},
 		Config: Configuration{
-			ClusterDNS: "10.96.0.10", DNSDomain: "cluster.local", CgroupDriver: "systemd", CRISocket: "/run/containerd/containerd.sock",
+			ClusterDNS: netip.MustParseAddr("10.96.0.10"), DNSDomain: "cluster.local", CgroupDriver: "systemd", CRISocket: "/run/containerd/containerd.sock",
 		},
-		Image: "registry.example/hyperkube:v1.36.3", NodeIP: "10.0.0.1", RestartPolicy: "unless-stopped",
+		Image: "registry.example/hyperkube:v1.36.3", NodeIP: netip.MustParseAddr("10.0.0.1"), RestartPolicy: "unless-stopped",
 	}
 	put(t, k.Files, hostResolv, "search example.org\nnameserver 192.0.2.1\n")
 	if controlPlane {

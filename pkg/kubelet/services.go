@@ -2,6 +2,7 @@ package kubelet
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -26,7 +27,7 @@ var routeRecord = host.Record[netip.Prefix]{Path: host.StateDir + "/service-rout
 type ServiceRoute struct {
 	Files    host.Files
 	Services netip.Prefix
-	NodeIP   string // the source address
+	NodeIP   netip.Addr // the source address
 }
 
 // Step is the step that creates the route.
@@ -82,11 +83,10 @@ func (r ServiceRoute) Restore() error {
 }
 
 func (r ServiceRoute) add() error {
-	source, err := netip.ParseAddr(r.NodeIP)
-	if err != nil {
-		return fmt.Errorf("the node's address: %w", err)
+	if !r.NodeIP.IsValid() {
+		return errors.New("the node's address is not known")
 	}
-	return links.AddLocalRoute(r.Services, source)
+	return links.AddLocalRoute(r.Services, r.NodeIP)
 }
 
 // remove relies on the record for the network: the settings may have been lost.

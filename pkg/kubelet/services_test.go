@@ -51,7 +51,7 @@ func TestServicesAreNotRoutedBesideADefaultRoute(t *testing.T) {
 
 func serviceRoute(t *testing.T) ServiceRoute {
 	t.Helper()
-	return ServiceRoute{Files: fresh(t, false).Files, Services: netip.MustParsePrefix("10.96.0.0/16"), NodeIP: "10.99.0.2"}
+	return ServiceRoute{Files: fresh(t, false).Files, Services: netip.MustParsePrefix("10.96.0.0/16"), NodeIP: netip.MustParseAddr("10.99.0.2")}
 }
 
 func sh(t *testing.T, script string) string {

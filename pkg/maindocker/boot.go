@@ -10,6 +10,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/initsystem"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/subnet"
 )
 
 const (
@@ -84,7 +85,7 @@ func (o Overlay) Boot(ctx context.Context) error {
 	if moved, err := moved(files); err != nil || !moved || readPending(files).Back {
 		return err
 	}
-	var lease Lease
+	var lease subnet.Lease
 	if err := step.Until(ctx, func(context.Context) (err error) { lease, err = o.Lease(); return err }, nil); err != nil {
 		return fmt.Errorf("wait for this host's subnet: %w", err)
 	}

@@ -10,11 +10,11 @@ package maindocker
 import (
 	"context"
 	"fmt"
-	"net/netip"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/links"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/subnet"
 )
 
 const (
@@ -24,17 +24,10 @@ const (
 	daemonJSON  = SettingsDir + "/daemon.json"
 )
 
-// Lease is the lease of this host. Subnet contains docker0's address:
-// 10.1.7.1/24.
-type Lease struct {
-	Network, Subnet netip.Prefix
-	MTU             int
-}
-
 // Bridge is docker0, which follows the lease.
 type Bridge struct {
 	Docker Daemon
-	Lease  func() (Lease, error)
+	Lease  func() (subnet.Lease, error)
 }
 
 // Docker0ID identifies Bridge.Move.
@@ -45,7 +38,7 @@ const Docker0ID step.ID = "docker0"
 // separately. Containers that ran before run again afterwards. Open makes the
 // changes that need no restart.
 func (b Bridge) Move() step.Step {
-	return b.moveBecause(func(ctx context.Context, lease Lease) (step.Diff, error) {
+	return b.moveBecause(func(ctx context.Context, lease subnet.Lease) (step.Diff, error) {
 		_, diff, err := goalFor(ctx, b.Docker.Files, lease)
 		if err != nil {
 			return nil, err
@@ -60,7 +53,7 @@ func (b Bridge) Move() step.Step {
 func (b Bridge) Follow() step.Step { return b.moveBecause(b.Docker.runningDiff) }
 
 // reasons returns why Docker must be restarted for a lease.
-type reasons func(context.Context, Lease) (step.Diff, error)
+type reasons func(context.Context, subnet.Lease) (step.Diff, error)
 
 func (b Bridge) moveBecause(why reasons) step.Step {
 	return step.Step{
@@ -84,7 +77,7 @@ func (b Bridge) moveBecause(why reasons) step.Step {
 
 // KeepSettings is the step that puts Move's settings into a daemon.json that another program has
 // rewritten or deleted. Docker needs no restart, because it runs with them.
-func KeepSettings(files host.Files, lease func() (Lease, error)) step.Step {
+func KeepSettings(files host.Files, lease func() (subnet.Lease, error)) step.Step {
 	goal := func(ctx context.Context) ([]byte, step.Diff, error) {
 		if moved, err := moved(files); err != nil || !moved || Interrupted(files) {
 			return nil, nil, err
@@ -110,7 +103,7 @@ func KeepSettings(files host.Files, lease func() (Lease, error)) step.Step {
 
 // goalFor returns the daemon.json that Move establishes, from the lease and the user's
 // daemon.json, and the differences. It returns no data if the file is up to date.
-func goalFor(ctx context.Context, files host.Files, lease Lease) (data []byte, diff step.Diff, err error) {
+func goalFor(ctx context.Context, files host.Files, lease subnet.Lease) (data []byte, diff step.Diff, err error) {
 	now, err := readSettings(files)
 	if err != nil {
 		return nil, nil, err
@@ -125,7 +118,7 @@ func goalFor(ctx context.Context, files host.Files, lease Lease) (data []byte, d
 	return data, diff, nil
 }
 
-func linkDiff(link links.Link, lease Lease) (diff step.Diff) {
+func linkDiff(link links.Link, lease subnet.Lease) (diff step.Diff) {
 	if len(link.Addrs) != 1 || link.Addrs[0] != lease.Subnet {
 		diff = append(diff, fmt.Sprintf("set docker0 to %s (now %v)", lease.Subnet, link.Addrs))
 	}
@@ -164,7 +157,7 @@ func (b Bridge) move(ctx context.Context, why reasons) error {
 // pods may be attached to it. It does not create docker0 either, because
 // Docker assigns a stable MAC address.
 // https://github.com/moby/moby/blob/docker-v29.7.2/daemon/libnetwork/drivers/bridge/setup_device_linux.go#L29-L31
-func setLink(lease Lease) error {
+func setLink(lease subnet.Lease) error {
 	link, ok, err := links.Find(linkName)
 	if err != nil || !ok || len(linkDiff(link, lease)) == 0 {
 		return err

@@ -10,6 +10,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/initsystem"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/links"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/subnet"
 )
 
 // Daemon is the main Docker: its service, its API, and its daemon.json in
@@ -22,7 +23,7 @@ type Daemon struct {
 
 // runningDiff compares the settings of the running Docker with the lease,
 // because Docker may not have read the file since its change.
-func (d Daemon) runningDiff(ctx context.Context, lease Lease) (diff step.Diff, err error) {
+func (d Daemon) runningDiff(ctx context.Context, lease subnet.Lease) (diff step.Diff, err error) {
 	if Interrupted(d.Files) {
 		diff = append(diff, fmt.Sprintf("finish the restart of Docker, with %d containers", len(readPending(d.Files).Containers)))
 	}
@@ -38,7 +39,7 @@ func (d Daemon) runningDiff(ctx context.Context, lease Lease) (diff step.Diff, e
 }
 
 // networkDiff compares Docker's own description of its bridge network.
-func (d Daemon) networkDiff(ctx context.Context, lease Lease) (step.Diff, error) {
+func (d Daemon) networkDiff(ctx context.Context, lease subnet.Lease) (step.Diff, error) {
 	docker := d.Engine()
 	if err := docker.Answers(ctx); err != nil {
 		return step.DiffOf(err, "start Docker")

@@ -12,6 +12,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/netfilter"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/subnet"
 )
 
 // Since version 28 Docker drops packets from other hosts to ports of
@@ -88,7 +89,7 @@ func acceptFrom(comment string, from netip.Prefix, to string) []netfilter.Rule {
 
 // firewallFor accepts the packets of the overlay. They arrive by link, or by the
 // host's own interface if link is empty. hosts is the network of the hosts.
-func firewallFor(link string, lease Lease, hosts netip.Prefix, daemon settings) firewall {
+func firewallFor(link string, lease subnet.Lease, hosts netip.Prefix, daemon settings) firewall {
 	if usesNftables(daemon) {
 		mark, ok := daemon[acceptMark].(string)
 		if !ok {
@@ -99,7 +100,7 @@ func firewallFor(link string, lease Lease, hosts netip.Prefix, daemon settings) 
 	return firewall{rules: append(overlayRules(link, lease, hosts), podRules(lease)...)}
 }
 
-func overlayRules(link string, lease Lease, hosts netip.Prefix) []netfilter.Rule {
+func overlayRules(link string, lease subnet.Lease, hosts netip.Prefix) []netfilter.Rule {
 	to := lease.Subnet.Masked().String()
 	if link != "" {
 		return []netfilter.Rule{
@@ -115,7 +116,7 @@ func overlayRules(link string, lease Lease, hosts netip.Prefix) []netfilter.Rule
 }
 
 // podRules come after the rules of the user, who may refuse what Docker lets through.
-func podRules(lease Lease) (rules []netfilter.Rule) {
+func podRules(lease subnet.Lease) (rules []netfilter.Rule) {
 	for _, m := range podMatches(lease) {
 		r := accept(userChain, podsComment, strings.Fields(m.iptables)...)
 		r.Last = true
@@ -135,7 +136,7 @@ type match struct{ iptables, nft string }
 //	docker0 ─▶ another network    only what was translated: a port that a container there publishes. Docker leaves
 //	                              it to its proxy only if it masquerades docker0
 //	docker0 ◀─ another network    the answers
-func podMatches(lease Lease) []match {
+func podMatches(lease subnet.Lease) []match {
 	pods := upperHalf(lease.Subnet).String()
 	return []match{
 		{"-s " + pods + " -i docker0 -o docker0", "ip saddr " + pods + ` iifname "docker0" oifname "docker0"`},
@@ -148,7 +149,7 @@ func podMatches(lease Lease) []match {
 
 // tableFor sets the mark that Docker accepts. Only the chain forward sees packets that
 // were translated, and the link by which they leave.
-func tableFor(link string, lease Lease, hosts netip.Prefix, mark string) *netfilter.NftTable {
+func tableFor(link string, lease subnet.Lease, hosts netip.Prefix, mark string) *netfilter.NftTable {
 	from := fmt.Sprintf("iifname %q", link)
 	if link == "" {
 		sources := lease.Network.Masked().String()

@@ -7,12 +7,13 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/links"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/subnet"
 )
 
 // Overlay is flannel's network, whose packets docker0 gets.
 type Overlay struct {
 	Docker Daemon
-	Lease  func() (Lease, error)
+	Lease  func() (subnet.Lease, error)
 	Link   string       // by which its packets arrive; "": the host's interface
 	Hosts  netip.Prefix // network of the hosts, whose packets arrive without a Link
 }

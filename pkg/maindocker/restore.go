@@ -12,6 +12,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/links"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/subnet"
 )
 
 // addressRecord saves docker0's address before the first move. It is the zero
@@ -116,7 +117,7 @@ func recoverOriginal(files host.Files) (lost, err error) {
 
 // moveTo restarts Docker with data as its daemon.json; nil stands for the
 // current file.
-func (d Daemon) moveTo(ctx context.Context, lease Lease, data []byte) error {
+func (d Daemon) moveTo(ctx context.Context, lease subnet.Lease, data []byte) error {
 	if err := errors.Join(noteAddress(d.Files), notePolicy(d.Files)); err != nil {
 		return err
 	}

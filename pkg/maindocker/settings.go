@@ -17,6 +17,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/registry"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/subnet"
 )
 
 // settings is the content of daemon.json.
@@ -72,7 +73,7 @@ func encode(s settings) []byte {
 
 // settingsFor returns the settings of Move. It keeps the user's accept mark,
 // because there can be only one.
-func settingsFor(lease Lease, owner settings, directRouting bool) (settings, error) {
+func settingsFor(lease subnet.Lease, owner settings, directRouting bool) (settings, error) {
 	if lease.Subnet.Bits() > 30 || !lease.Subnet.IsValid() {
 		return nil, fmt.Errorf("the lease %s is too small for docker0", lease.Subnet)
 	}
@@ -95,7 +96,7 @@ func settingsFor(lease Lease, owner settings, directRouting bool) (settings, err
 // Fit returns the lease with the MTU of the user's daemon.json, if that is smaller: a network
 // between the hosts may not carry larger packets. It uses the recorded MTU if another program
 // has deleted the key or the file.
-func Fit(files host.Files, lease Lease) (Lease, error) {
+func Fit(files host.Files, lease subnet.Lease) (subnet.Lease, error) {
 	owner, before, err := unmerged(files)
 	if err == nil && owner["mtu"] == nil {
 		owner = before

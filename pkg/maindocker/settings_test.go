@@ -9,13 +9,14 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/subnet"
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
-var lease = Lease{Network: netip.MustParsePrefix("10.1.0.0/16"), Subnet: netip.MustParsePrefix("10.1.7.1/24"), MTU: 1450}
+var lease = subnet.Lease{Network: netip.MustParsePrefix("10.1.0.0/16"), Subnet: netip.MustParsePrefix("10.1.7.1/24"), MTU: 1450}
 
 // put merges our settings into the daemon.json of a host, as Move does.
-func put(t *testing.T, files host.Files, l Lease) {
+func put(t *testing.T, files host.Files, l subnet.Lease) {
 	t.Helper()
 	now, err := readSettings(files)
 	must.NoError(t, err)
@@ -90,7 +91,7 @@ func TestKeepSettings(t *testing.T) {
 		if text != "" {
 			write(t, files, text)
 		}
-		keep := KeepSettings(files, func() (Lease, error) { return lease, nil })
+		keep := KeepSettings(files, func() (subnet.Lease, error) { return lease, nil })
 		if diff, err := keep.Check(t.Context()); err != nil || len(diff) == 0 {
 			t.Errorf("%s: %s, %v", name, diff, err)
 		}

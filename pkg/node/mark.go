@@ -15,14 +15,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // Marks are the labels and taints that the settings request for a node.
 type Marks struct {
-	Labels []string `json:"labels,omitempty"` // KEY=VALUE
-	Taints []string `json:"taints,omitempty"` // KEY=VALUE:EFFECT
+	Labels []config.Label `json:"labels,omitempty"`
+	Taints []config.Taint `json:"taints,omitempty"`
 	// Own means that the node's kubelet applies the marks. The API server
 	// allows it to change its labels, but not its taints after the
 	// registration.
@@ -113,40 +114,38 @@ func text(of any) string {
 	return string(data)
 }
 
-func (c *changes) label(node *corev1.Node, before, want []string) {
-	for _, word := range want {
-		key, value, _ := strings.Cut(word, "=")
-		if is, there := node.Labels[key]; !there || is != value {
-			c.labels[key] = &value
-			c.diff = append(c.diff, "label node "+node.Name+": "+word)
+func (c *changes) label(node *corev1.Node, before, want []config.Label) {
+	for _, l := range want {
+		if is, there := node.Labels[l.Key]; !there || is != l.Value {
+			c.labels[l.Key] = &l.Value
+			c.diff = append(c.diff, fmt.Sprintf("label node %s: %s", node.Name, l))
 		}
 	}
-	for _, word := range before {
-		key, value, _ := strings.Cut(word, "=")
-		wanted := slices.ContainsFunc(want, func(w string) bool { return strings.HasPrefix(w, key+"=") })
-		if is, there := node.Labels[key]; there && is == value && !wanted {
-			c.labels[key] = nil
-			c.diff = append(c.diff, "remove label "+word+" from node "+node.Name)
+	for _, l := range before {
+		wanted := slices.ContainsFunc(want, func(w config.Label) bool { return w.Key == l.Key })
+		if is, there := node.Labels[l.Key]; there && is == l.Value && !wanted {
+			c.labels[l.Key] = nil
+			c.diff = append(c.diff, fmt.Sprintf("remove label %s from node %s", l, node.Name))
 		}
 	}
 }
 
-func (c *changes) taint(node *corev1.Node, before, want []string) {
+func (c *changes) taint(node *corev1.Node, before, want []config.Taint) {
 	add, remove := TaintChanges(node.Spec.Taints, before, want)
 	if len(add)+len(remove) == 0 {
 		return
 	}
 	c.version = node.ResourceVersion // controllers may change the list of taints at the same time
 	c.taints = slices.DeleteFunc(slices.Clone(node.Spec.Taints), func(t corev1.Taint) bool {
-		same := func(word string) bool { other := ParseTaint(word); return t.MatchTaint(&other) }
+		same := func(other config.Taint) bool { return t.MatchTaint(&other.Taint) }
 		return slices.ContainsFunc(add, same) || slices.ContainsFunc(remove, same)
 	})
-	for _, word := range add {
-		c.taints = append(c.taints, ParseTaint(word))
-		c.diff = append(c.diff, "taint node "+node.Name+": "+word)
+	for _, t := range add {
+		c.taints = append(c.taints, t.Taint)
+		c.diff = append(c.diff, fmt.Sprintf("taint node %s: %s", node.Name, t))
 	}
-	for _, word := range remove {
-		c.diff = append(c.diff, "remove taint "+word+" from node "+node.Name)
+	for _, t := range remove {
+		c.diff = append(c.diff, fmt.Sprintf("remove taint %s from node %s", t, node.Name))
 	}
 }
 
@@ -165,30 +164,22 @@ func (n Node) Taints(ctx context.Context) (taints []corev1.Taint, known bool, er
 
 // TaintChanges returns the taints of want that a node lacks, and the node's
 // taints of before that are no longer wanted.
-func TaintChanges(node []corev1.Taint, before, want []string) (add, remove []string) {
-	has := func(taint corev1.Taint) bool {
-		return slices.ContainsFunc(node, func(t corev1.Taint) bool { return t.MatchTaint(&taint) && t.Value == taint.Value })
+func TaintChanges(node []corev1.Taint, before, want []config.Taint) (add, remove []config.Taint) {
+	has := func(taint config.Taint) bool {
+		return slices.ContainsFunc(node, func(t corev1.Taint) bool { return t.MatchTaint(&taint.Taint) && t.Value == taint.Value })
 	}
-	for _, word := range want {
-		if !has(ParseTaint(word)) {
-			add = append(add, word)
+	for _, t := range want {
+		if !has(t) {
+			add = append(add, t)
 		}
 	}
-	for _, word := range before {
-		taint := ParseTaint(word)
-		wanted := slices.ContainsFunc(want, func(w string) bool { other := ParseTaint(w); return other.MatchTaint(&taint) })
-		if !wanted && has(taint) {
-			remove = append(remove, word)
+	for _, t := range before {
+		wanted := slices.ContainsFunc(want, func(w config.Taint) bool { return w.MatchTaint(&t.Taint) })
+		if !wanted && has(t) {
+			remove = append(remove, t)
 		}
 	}
 	return add, remove
-}
-
-// ParseTaint parses KEY=VALUE:EFFECT; the value is optional.
-func ParseTaint(word string) corev1.Taint {
-	taint, effect, _ := strings.Cut(word, ":")
-	key, value, _ := strings.Cut(taint, "=")
-	return corev1.Taint{Key: key, Value: value, Effect: corev1.TaintEffect(effect)}
 }
 
 func (c changes) patch() string {
@@ -269,6 +260,15 @@ func (n Node) remember(ctx context.Context, node *corev1.Node, marks Marks) erro
 }
 
 func (m Marks) and(other Marks) Marks {
-	union := func(a, b []string) []string { return slices.Compact(slices.Sorted(slices.Values(slices.Concat(a, b)))) }
 	return Marks{Labels: union(m.Labels, other.Labels), Taints: union(m.Taints, other.Taints)}
+}
+
+// union returns the values of two lists, in the order of their texts.
+func union[T interface {
+	comparable
+	fmt.Stringer
+}](a, b []T) []T {
+	return slices.Compact(slices.SortedFunc(slices.Values(slices.Concat(a, b)), func(x, y T) int {
+		return strings.Compare(x.String(), y.String())
+	}))
 }

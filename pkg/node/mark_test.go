@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/client-go/rest"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
@@ -35,6 +36,26 @@ func (m Marks) after(t *testing.T, node corev1.Node, before Marks) corev1.Node {
 	return after
 }
 
+func labelled(t *testing.T, words ...string) []config.Label {
+	t.Helper()
+	all := make([]config.Label, len(words))
+	for i, word := range words {
+		must.NoError(t, all[i].UnmarshalText([]byte(word)))
+	}
+	return all
+}
+
+func tainted(t *testing.T, words ...string) []config.Taint {
+	t.Helper()
+	all := make([]config.Taint, len(words))
+	for i, word := range words {
+		must.NoError(t, all[i].UnmarshalText([]byte(word)))
+	}
+	return all
+}
+
+func taint(t *testing.T, word string) config.Taint { return tainted(t, word)[0] }
+
 func taints(node corev1.Node) (all []string) {
 	for _, t := range node.Spec.Taints {
 		all = append(all, t.ToString())
@@ -47,9 +68,9 @@ func TestMarksFollowTheSettings(t *testing.T) {
 	var node corev1.Node
 	node.ResourceVersion = "7"
 	node.Labels = map[string]string{"of-user": "1", "disk": "of-kubelet"}
-	node.Spec.Taints = []corev1.Taint{ParseTaint("of-user:NoSchedule"), ParseTaint("node.kubernetes.io/not-ready:NoExecute")}
+	node.Spec.Taints = []corev1.Taint{taint(t, "of-user:NoSchedule").Taint, taint(t, "node.kubernetes.io/not-ready:NoExecute").Taint}
 
-	first := Marks{Labels: []string{"disk=ssd", "zone="}, Taints: []string{"dedicated=db:NoSchedule", "x:NoExecute"}}
+	first := Marks{Labels: labelled(t, "disk=ssd", "zone="), Taints: tainted(t, "dedicated=db:NoSchedule", "x:NoExecute")}
 	node = first.after(t, node, Marks{})
 	if node.Labels["disk"] != "ssd" || len(node.Labels) != 3 || node.Labels["of-user"] != "1" {
 		t.Errorf("labels are %v", node.Labels)
@@ -58,7 +79,7 @@ func TestMarksFollowTheSettings(t *testing.T) {
 		t.Errorf("taints are %v", got)
 	}
 	node.Labels["by-kubectl"] = "2"
-	second := Marks{Labels: []string{"disk=hdd"}, Taints: []string{"dedicated=web:NoSchedule"}}
+	second := Marks{Labels: labelled(t, "disk=hdd"), Taints: tainted(t, "dedicated=web:NoSchedule")}
 	node = second.after(t, node, first)
 	if _, there := node.Labels["zone"]; there || node.Labels["disk"] != "hdd" || node.Labels["by-kubectl"] != "2" {
 		t.Errorf("labels are %v", node.Labels)
@@ -75,7 +96,7 @@ func TestMarksFollowTheSettings(t *testing.T) {
 
 func TestAKubeletLeavesItsTaints(t *testing.T) {
 	var node corev1.Node
-	node = Marks{Labels: []string{"a=b"}, Taints: []string{"dedicated=db:NoSchedule"}, Own: true}.after(t, node, Marks{})
+	node = Marks{Labels: labelled(t, "a=b"), Taints: tainted(t, "dedicated=db:NoSchedule"), Own: true}.after(t, node, Marks{})
 	if node.Labels["a"] != "b" || len(node.Spec.Taints) > 0 {
 		t.Errorf("labels %v, taints %v", node.Labels, node.Spec.Taints)
 	}
@@ -93,7 +114,7 @@ func TestANodeWithoutMarksIsLeftAlone(t *testing.T) {
 func TestAControlPlaneDoesNotTrustAKubelet(t *testing.T) {
 	node := corev1.Node{}
 	node.Annotations = map[string]string{marksAnnotation: `{"taints":["quarantine:NoExecute"]}`}
-	node.Spec.Taints = []corev1.Taint{ParseTaint("quarantine:NoExecute")}
+	node.Spec.Taints = []corev1.Taint{taint(t, "quarantine:NoExecute").Taint}
 	errNoAPI := errors.New("no API server")
 	n := Node{Name: "w", API: func() (*rest.Config, error) { return nil, errNoAPI }}
 	if _, err := n.given(t.Context(), &node, false); !errors.Is(err, errNoAPI) {
@@ -102,7 +123,7 @@ func TestAControlPlaneDoesNotTrustAKubelet(t *testing.T) {
 	if own, err := n.given(t.Context(), &node, true); err != nil || len(own.Taints) != 1 {
 		t.Errorf("the worker itself: %+v, %v", own, err)
 	}
-	node = Marks{Labels: []string{"a=b"}}.after(t, node, Marks{})
+	node = Marks{Labels: labelled(t, "a=b")}.after(t, node, Marks{})
 	if got := taints(node); len(got) != 1 {
 		t.Errorf("taints are %v", got)
 	}
@@ -111,8 +132,8 @@ func TestAControlPlaneDoesNotTrustAKubelet(t *testing.T) {
 // TestAKilledRunHasGivenItsMarks: what is remembered before the node changes
 // contains the old and the new marks.
 func TestAKilledRunHasGivenItsMarks(t *testing.T) {
-	both := Marks{Labels: []string{"b=1", "a=1"}}.and(Marks{Labels: []string{"a=1"}, Taints: []string{"x:NoExecute"}})
-	if want := (Marks{Labels: []string{"a=1", "b=1"}, Taints: []string{"x:NoExecute"}}); text(both) != text(want) {
+	both := Marks{Labels: labelled(t, "b=1", "a=1")}.and(Marks{Labels: labelled(t, "a=1"), Taints: tainted(t, "x:NoExecute")})
+	if want := (Marks{Labels: labelled(t, "a=1", "b=1"), Taints: tainted(t, "x:NoExecute")}); text(both) != text(want) {
 		t.Errorf("got %+v", both)
 	}
 }

@@ -9,13 +9,13 @@ import (
 	"os"
 	"runtime"
 	"slices"
-	"strings"
 
 	digest "github.com/opencontainers/go-digest"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/mirror"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/fetch"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/cache"
@@ -40,16 +40,15 @@ type PullOptions struct {
 
 // From sets from where to pull to what the settings say: mirrors, authorities.
 func (o PullOptions) From(cfg config.Config) (PullOptions, error) {
-	known := slices.DeleteFunc(slices.Clone(cfg.RegistryMirrors), func(m string) bool {
-		of, _, _ := strings.Cut(m, "=")
-		return !slices.Contains(image.Registries, of) // of the pods
+	known := slices.DeleteFunc(slices.Clone(cfg.RegistryMirrors), func(m mirror.Mirror) bool {
+		return !slices.Contains(image.Registries, m.Of) // of the pods
 	})
-	mirrors, err := fetch.ParseMirrors(known, image.Registries)
+	mirrors, err := fetch.MirrorsOf(known, image.Registries)
 	if err != nil {
 		return o, err
 	}
-	o.Sites.Kubernetes = cmp.Or(cfg.DownloadMirror, image.OfficialSites.Kubernetes)
-	o.Sites.CNI = cmp.Or(cfg.CNIMirror, image.OfficialSites.CNI)
+	o.Sites.Kubernetes = cmp.Or(cfg.DownloadMirror.String(), image.OfficialSites.Kubernetes)
+	o.Sites.CNI = cmp.Or(cfg.CNIMirror.String(), image.OfficialSites.CNI)
 	o.Client, err = fetch.New(fetch.Options{
 		Cache: o.work(), Mirrors: mirrors, CAFile: cfg.CAFile, Stall: cfg.StallTimeout, Plain: o.Sites.Plain(),
 	})

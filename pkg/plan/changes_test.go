@@ -45,7 +45,7 @@ func TestARunThatFailsLeavesTheSettingsInForce(t *testing.T) {
 		t.Errorf("a first run that failed left %q, %v: turndown could not take it back", saved.Role, err)
 	}
 	second := first
-	second.KubernetesVersion, second.NodeLabels, second.Addons = "v1.35.4", []string{"a=b"}, []string{"dashboard"}
+	second.KubernetesVersion, second.NodeLabels, second.Addons = "v1.35.4", []config.Label{{Key: "a", Value: "b"}}, []string{"dashboard"}
 	if err := run(t, installedWith(t, files, second), boom); !errors.Is(err, boom) {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestARunWithOtherVersionsIsToBeFinished(t *testing.T) {
 	files, first := host.Files{Root: t.TempDir()}, config.Default()
 	must.NoError(t, run(t, installedWith(t, files, first), nil))
 	other, patch, etcd := first, first, first
-	other.NodeLabels, patch.KubernetesVersion, etcd.EtcdVersion = []string{"a=b"}, "v1.37.9", "v3.7.1"
+	other.NodeLabels, patch.KubernetesVersion, etcd.EtcdVersion = []config.Label{{Key: "a", Value: "b"}}, "v1.37.9", "v3.7.1"
 	for cfg, want := range map[*config.Config]bool{&first: false, &other: false, &patch: true, &etcd: true} {
 		if got := installedWith(t, files, *cfg).Upgrading(); got != want {
 			t.Errorf("%s, etcd %s: %t", cfg.KubernetesVersion, cfg.EtcdVersion, got)

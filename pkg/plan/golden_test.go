@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -18,7 +19,7 @@ import (
 // TestStepsOfThePlans compares the stages of each plan with a file, so that a change
 // of the order is seen in review.
 func TestStepsOfThePlans(t *testing.T) {
-	join := func(c *config.Config) { c.Join, c.MasterIP = true, "10.0.0.2" }
+	join := func(c *config.Config) { c.Join, c.MasterIP = true, netip.MustParseAddr("10.0.0.2") }
 	plugin := func(name string) func(*config.Config) { return func(c *config.Config) { c.CNIPlugin = name } }
 	for name, c := range map[string]struct {
 		plan func(*local.Host) step.Plan
@@ -28,12 +29,12 @@ func TestStepsOfThePlans(t *testing.T) {
 		"master-join":    {Master, join},
 		"master-flannel": {Master, plugin(config.CNIFlannel)},
 		"master-none":    {Master, plugin(config.CNINone)},
-		"worker":         {Worker, func(c *config.Config) { c.MasterIP = "10.0.0.2" }},
+		"worker":         {Worker, func(c *config.Config) { c.MasterIP = netip.MustParseAddr("10.0.0.2") }},
 		"worker-flannel": {Worker, plugin(config.CNIFlannel)},
 		"load":           {Load, func(*config.Config) {}},
 	} {
 		cfg := config.Default()
-		cfg.HostName, cfg.IPAddress, cfg.Addons = "one", "10.0.0.1", nil
+		cfg.HostName, cfg.IPAddress, cfg.Addons = "one", netip.MustParseAddr("10.0.0.1"), nil
 		c.set(&cfg)
 		h := installedWith(t, host.Files{Root: t.TempDir()}, cfg)
 		p := c.plan(h)
@@ -46,7 +47,7 @@ func TestStepsOfThePlans(t *testing.T) {
 // TestMasterSaysThatHostsCanJoin: `cluster up` waits for the event of this step.
 func TestMasterSaysThatHostsCanJoin(t *testing.T) {
 	cfg := config.Default()
-	cfg.HostName, cfg.IPAddress = "one", "10.0.0.1"
+	cfg.HostName, cfg.IPAddress = "one", netip.MustParseAddr("10.0.0.1")
 	steps := Master(installedWith(t, host.Files{Root: t.TempDir()}, cfg)).Steps()
 	if !slices.ContainsFunc(steps, func(s step.Step) bool { return s.ID == localcluster.LetsJoin }) {
 		t.Errorf("the plan of a control plane has no step %q", localcluster.LetsJoin)

@@ -3,6 +3,7 @@ package plan
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"slices"
 	"sync"
 	"testing"
@@ -109,10 +110,11 @@ func plansOfAllHosts(t *testing.T) map[string]step.Plan {
 			join, lost bool
 		}{
 			"master": {Master, false, false}, "joining master": {Master, true, false}, "master without settings": {Master, false, true},
-			"worker": {Worker, true, false}, "worker without settings": {Worker, true, true},
+			"worker": {Worker, false, false}, "worker without settings": {Worker, false, true},
 		} {
 			cfg := config.Default()
-			cfg.HostName, cfg.IPAddress, cfg.MasterIP, cfg.CNIPlugin, cfg.Join = "one", "10.0.0.1", "10.0.0.2", plugin, c.join
+			cfg.HostName, cfg.CNIPlugin, cfg.Join = "one", plugin, c.join
+			cfg.IPAddress, cfg.MasterIP = netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("10.0.0.2")
 			h := installedWith(t, host.Files{Root: t.TempDir()}, cfg)
 			if c.lost {
 				h.Saved.Lost = errors.New("no settings")

@@ -29,7 +29,7 @@ var layers = [][]string{
 	{"pkg/step", "pkg/catalog"},
 	{"pkg/config"},
 	{"pkg/host", "pkg/pki", "pkg/kube", "pkg/link"},
-	{"pkg/docker", "pkg/rotation", "pkg/node"},
+	{"pkg/docker", "pkg/rotation", "pkg/node", "pkg/subnet"},
 	{"pkg/image", "pkg/fetch", "pkg/registry", "pkg/driver", "pkg/dump"},
 	{"pkg/bundle", "pkg/imagestore", "pkg/cniplugins", "pkg/localregistry"},
 	{

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -95,7 +96,7 @@ func networkManifest(t *testing.T, master machine) string {
 	versions, err := image.For("", image.Versions{})
 	must.NoError(t, err)
 	text, err := addon.Addons{Settings: addon.Settings{
-		FlannelImage: image.Ref(versions, "flannel"), Backend: "host-gw", PodCIDR: "10.1.0.0/16", Server: "https://" + master.ip + ":6443",
+		FlannelImage: image.Ref(versions, "flannel"), Backend: "host-gw", PodCIDR: netip.MustParsePrefix("10.1.0.0/16"), Server: "https://" + master.ip + ":6443",
 	}}.Flannel()
 	must.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "network.yaml")

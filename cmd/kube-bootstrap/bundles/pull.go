@@ -80,7 +80,7 @@ func pullOptions(env func(string) string, c *cobra.Command, f pullFlags) (offlin
 	var errs [3]error
 	o.Versions, errs[0] = Versions(cfg)
 	o.Archs, errs[1] = pullArchs(f.archs)
-	errs[2] = otherMirrors(cfg.Mirrors())
+	errs[2] = otherMirrors(cfg.RegistryMirrors)
 	if err := errors.Join(errs[:]...); err != nil {
 		return o, exit.Usage(err)
 	}

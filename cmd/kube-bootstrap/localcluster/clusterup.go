@@ -166,7 +166,10 @@ func checkRequest(ctx context.Context, con *console.Console, cfg config.Config, 
 		return upRequest{}, exit.Firm(err)
 	}
 	there = cmp.Or(there, &session.Record{})
-	cfg, other := cfg.WithMade(there.Settings, origins)
+	cfg, other, err := cfg.WithMade(there.Settings, origins)
+	if err != nil {
+		return upRequest{}, exit.Firm(err)
+	}
 	release := func() {}
 	if there.Settings.Value("dindSubnet") == "" {
 		if cfg, release, err = withFreeSubnet(ctx, cfg, origins); err != nil {
@@ -197,7 +200,7 @@ func checkRequest(ctx context.Context, con *console.Console, cfg config.Config, 
 	} else if err := checkDownloads(ctx, cfg); err != nil {
 		return r, exit.Firm(err)
 	}
-	balanced := preflight.Balanced(r.options.Topology(r.options.Name, topology.State{}), cfg.LoadBalancerRanges())
+	balanced := preflight.Balanced(r.options.Topology(r.options.Name, topology.State{}), cfg.LoadBalancerAddresses)
 	if err := errors.Join(checkManifests(r.options.Manifests), balanced, cluster.Preflight(ctx, r.options)); err != nil {
 		return r, exit.Firm(err)
 	}

@@ -26,11 +26,8 @@ import (
 
 func toClusterOptions(cfg config.Config, origins config.Origins) (cluster.Options, error) {
 	request := nodesOf(cfg)
-	var err error
-	if request.Subnet, err = netip.ParsePrefix(cfg.DindSubnet); err != nil {
-		return cluster.Options{}, err
-	}
-	registry := testhost.RegistrySettings{Port: cfg.LocalRegistry, Mirrors: cfg.RegistryMirrors, Cache: quantity(cfg.LocalRegistryCache).Value()}
+	request.Subnet = cfg.DindSubnet.IPv4()
+	registry := testhost.RegistryOf(cfg)
 	cfg, origins = throughRegistry(cfg, origins, request.Subnet)
 	return cluster.Options{
 		Options:    sessionOptions(cfg),
@@ -55,11 +52,7 @@ func throughRegistry(cfg config.Config, origins config.Origins, subnet netip.Pre
 	origins = maps.Clone(origins)
 	origins["registryMirrors"] = config.Origin{Source: config.FromCluster} // also no mirrors, after there were some
 	if cfg.LocalRegistry != 0 {
-		own := cfg.Mirrors()
-		cfg.RegistryMirrors = nil
-		for _, m := range localregistry.Through(topology.RegistryAddr(subnet).String(), cfg.LocalRegistry, own) {
-			cfg.RegistryMirrors = append(cfg.RegistryMirrors, m.String())
-		}
+		cfg.RegistryMirrors = localregistry.Through(topology.RegistryAddr(subnet).String(), cfg.LocalRegistry, cfg.RegistryMirrors)
 	}
 	return cfg, origins
 }
@@ -82,14 +75,8 @@ func nodesOf(cfg config.Config) topology.Request {
 func nodeSpec(n config.Node) topology.Spec {
 	return topology.Spec{
 		Name: n.Name, Role: topology.Role(n.Role), HostImage: n.HostImage, Args: n.Args(), Ports: n.Own.NodePorts, Mounts: n.Own.NodeMounts,
-		NanoCPUs: quantity(n.Own.NodeCPUs).ScaledValue(resource.Nano), Memory: quantity(n.Own.NodeMemory).Value(), Disk: quantity(n.Own.NodeDisk).Value(),
+		NanoCPUs: n.Own.NodeCPUs.ScaledValue(resource.Nano), Memory: n.Own.NodeMemory.Value(), Disk: n.Own.NodeDisk.Value(),
 	}
-}
-
-// quantity is zero for nothing; the rest was checked with the settings.
-func quantity(text string) *resource.Quantity {
-	q, _ := resource.ParseQuantity(text)
-	return &q
 }
 
 // manifestsOf lists the manifests of this machine, and names them in cfg as hosts find them.
@@ -151,12 +138,8 @@ func withBalancedAddresses(cfg config.Config, origins config.Origins) config.Con
 	if origins[name].Source != config.FromDefault || !slices.Contains(cfg.Addons, config.AddonMetalLB) {
 		return cfg
 	}
-	subnet, err := netip.ParsePrefix(cfg.DindSubnet)
-	if err != nil {
-		return cfg // Validate reports it
-	}
-	if first, last := topology.BalancedAddrs(subnet); first.Less(last) {
-		cfg.LoadBalancerAddresses = []string{addresses.Range{First: first, Last: last}.String()}
+	if first, last := topology.BalancedAddrs(cfg.DindSubnet.IPv4()); first.Less(last) {
+		cfg.LoadBalancerAddresses = []addresses.Range{{First: first, Last: last}}
 		origins[name] = config.Origin{Source: config.FromCluster}
 	}
 	return cfg
@@ -173,7 +156,7 @@ func withFreeSubnet(ctx context.Context, cfg config.Config, origins config.Origi
 	if err != nil {
 		return cfg, nil, exit.Firm(err)
 	}
-	cfg.DindSubnet, origins[name] = subnet.String(), config.Origin{Source: config.FromCluster}
+	cfg.DindSubnet, origins[name] = config.Networks{subnet}, config.Origin{Source: config.FromCluster}
 	return cfg, release, nil
 }
 

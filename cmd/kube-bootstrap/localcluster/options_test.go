@@ -1,6 +1,7 @@
 package localcluster
 
 import (
+	"net/netip"
 	"strings"
 	"testing"
 
@@ -24,7 +25,8 @@ func TestBalancedAddresses(t *testing.T) {
 		cfg, origins, err := source.Load("", source.ClusterEnv(func(name string) string { return env[name] }), nil)
 		must.NoError(t, err)
 		cfg = withBalancedAddresses(cfg, origins)
-		if got := strings.Join(cfg.LoadBalancerAddresses, ","); got != c.want {
+		setting, _ := config.Find("loadBalancerAddresses")
+		if got := setting.Get(cfg); got != c.want {
 			t.Errorf("%+v: %q", c, got)
 		}
 		if args := strings.Join(cfg.Args(config.Master, origins), " "); strings.Contains(args, "--load-balancer-addresses="+c.want) != (c.want != "") {
@@ -36,12 +38,12 @@ func TestBalancedAddresses(t *testing.T) {
 func TestNoNodeHasABalancedAddress(t *testing.T) {
 	for workers, want := range map[int]string{2: "", 3: "10.192.7.12-10.192.7.14 has the address of node kube-worker-3, 10.192.7.12"} {
 		cfg := config.Default()
-		cfg.DindSubnet, cfg.Workers, cfg.Addons = "10.192.7.0/28", workers, []string{config.AddonMetalLB}
+		cfg.DindSubnet, cfg.Workers, cfg.Addons = config.Networks{netip.MustParsePrefix("10.192.7.0/28")}, workers, []string{config.AddonMetalLB}
 		cfg = withBalancedAddresses(cfg, config.Origins{})
 		o, err := toClusterOptions(cfg, config.Origins{})
 		must.NoError(t, err)
 		text := ""
-		if err := preflight.Balanced(o.Topology(o.Name, topology.State{}), cfg.LoadBalancerRanges()); err != nil {
+		if err := preflight.Balanced(o.Topology(o.Name, topology.State{}), cfg.LoadBalancerAddresses); err != nil {
 			text = err.Error()
 		}
 		if !strings.Contains(text, want) || want == "" && text != "" {
@@ -66,7 +68,8 @@ func TestBalancedAddressesOfAnExistingCluster(t *testing.T) {
 		env := map[string]string{"KUBE_BOOTSTRAP_ADDONS": c.given}
 		cfg, origins, err := source.Load("", source.ClusterEnv(func(name string) string { return env[name] }), nil)
 		must.NoError(t, err)
-		cfg, _ = cfg.WithMade(config.Made{Given: map[string]string{"addons": c.was}, Defaults: map[string]string{"loadBalancerAddresses": ""}}, origins)
+		cfg, _, err = cfg.WithMade(config.Made{Given: map[string]string{"addons": c.was}, Defaults: map[string]string{"loadBalancerAddresses": ""}}, origins)
+		must.NoError(t, err)
 		cfg = withBalancedAddresses(cfg, origins).Remembered(origins)
 		args := strings.Join(cfg.Args(config.Master, origins), " ")
 		if strings.Contains(args, addresses) != c.want || strings.Contains(args, "--addons") != (c.given != "") {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/exit"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
@@ -61,8 +62,17 @@ func Load(env func(string) string, flags *pflag.FlagSet, verb config.Verb, role 
 	if verb&config.Preflight != 0 {
 		role = "" // the checks report the missing settings beside the problems of the host
 	}
-	err = errors.Join(err, origins.Tell(preflight.CheckIgnored(cfg.IgnorePreflight)), origins.Tell(possible(cfg, origins, verb).Validate(role)))
+	err = errors.Join(err, origins.Tell(preflight.CheckIgnored(cfg.IgnorePreflight)), origins.Tell(invalid(possible(cfg, origins, verb), origins, role, err)))
 	return cfg, origins, exit.Usage(err)
+}
+
+// invalid returns what is wrong with the settings. unread is the error of those that could not
+// be read.
+func invalid(cfg config.Config, origins config.Origins, role string, unread error) field.ErrorList {
+	if unread != nil {
+		return cfg.ValidateRead(role, origins)
+	}
+	return cfg.Validate(role)
 }
 
 // possible returns cfg without the changes that preflight refuses: other checks

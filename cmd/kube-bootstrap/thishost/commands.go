@@ -2,9 +2,11 @@
 package thishost
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -12,6 +14,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/console"
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/exit"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/balancer"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/mirror"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/localregistry"
@@ -19,6 +22,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/membership"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/upkeep"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // Commands returns the commands that act on this host, and hidden ones for units and other hosts.
@@ -168,9 +172,19 @@ func markCommand(con *console.Console) *cobra.Command {
 	labels := c.Flags().StringSlice("node-label", nil, "labels of the node: KEY=VALUE")
 	taints := c.Flags().StringSlice("node-taint", nil, "taints of the node: KEY=VALUE:EFFECT")
 	c.RunE = func(c *cobra.Command, args []string) error {
+		var own config.Config
+		if err := cmp.Or(setField(&own, "nodeLabels", *labels), setField(&own, "nodeTaints", *taints)); err != nil {
+			return exit.Usage(err)
+		}
 		return onControlPlane(c.Context(), con, "label node "+args[0], func(ctx context.Context, h *local.Host) error {
-			return membership.Mark(ctx, h, args[0], *labels, *taints)
+			return membership.Mark(ctx, h, args[0], own.NodeLabels, own.NodeTaints)
 		})
 	}
 	return c
+}
+
+// setField sets a list of the settings.
+func setField(cfg *config.Config, field string, words []string) error {
+	s, _ := config.Find(field)
+	return step.Wrap(s.Set(cfg, strings.Join(words, ",")), "--%s", s.Flag)
 }

@@ -56,7 +56,7 @@ from where.`,
 		}
 		switch {
 		case role != "":
-		case cfg.MasterIP != "" && !cfg.Join:
+		case cfg.MasterIP.IsValid() && !cfg.Join:
 			role = config.RoleWorker
 		default:
 			role = config.RoleMaster

@@ -23,7 +23,7 @@ type hostIdentity struct {
 }
 
 func identityOf(h *local.Host) hostIdentity {
-	id := hostIdentity{Name: h.Config.HostName, Address: h.Config.IPAddress, Kubernetes: h.Config.KubernetesVersion}
+	id := hostIdentity{Name: h.Config.HostName, Address: h.IP(), Kubernetes: h.Config.KubernetesVersion}
 	if lease, err := h.Lease(); err == nil {
 		id.Subnet = lease.Subnet.Masked().String()
 	}

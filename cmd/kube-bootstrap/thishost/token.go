@@ -129,12 +129,12 @@ func makeToken(ctx context.Context, ttl time.Duration, scope join.Scope, descrip
 	if err != nil {
 		return made, err
 	}
-	made = newToken{Token: token.Reveal(), Expires: token.Expires, CACertHash: hash, MasterIP: saved.IPAddress}
+	made = newToken{Token: token.Reveal(), Expires: token.Expires, CACertHash: hash, MasterIP: h.IP()}
 	if scope.Kind == join.ForWorker {
-		made.Command = join.JoinCommand(saved.IPAddress, token, hash)
+		made.Command = join.JoinCommand(h.IP(), token, hash)
 		return made, nil
 	}
-	made.CertificateKey, made.Command = key.Reveal(), join.ControlPlaneCommand(saved.IPAddress, token, hash, key)
+	made.CertificateKey, made.Command = key.Reveal(), join.ControlPlaneCommand(h.IP(), token, hash, key)
 	return made, nil
 }
 

@@ -118,7 +118,7 @@ func unlike(want topology.Spec, variant string, is topology.NodeState) (all []st
 	return all
 }
 
-func words(all []string) string { return cmp.Or(strings.Join(all, ","), "none") }
+func words[T fmt.Stringer](all []T) string { return cmp.Or(config.Joined(all), "none") }
 
 func cpus(nano int64) string { return limit(resource.NewScaledQuantity(nano, resource.Nano)) }
 

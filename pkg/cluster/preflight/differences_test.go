@@ -12,7 +12,7 @@ import (
 
 func TestHostsThatExistWithOtherSettings(t *testing.T) {
 	nodes := topology.Request{HostImage: "docker-28.5", Subnet: topology.DefaultSubnet, Nodes: []topology.Spec{
-		{Name: "master-1", Role: topology.Master}, {Name: "db", Role: topology.Worker, Memory: 2 << 30, Ports: []string{"80:80"}, Args: []string{"--node-label=a=b"}}, {Name: "web", Role: topology.Worker, HostImage: "sysv"},
+		{Name: "master-1", Role: topology.Master}, {Name: "db", Role: topology.Worker, Memory: 2 << 30, Ports: published(t, "80:80"), Args: []string{"--node-label=a=b"}}, {Name: "web", Role: topology.Worker, HostImage: "sysv"},
 	}}.Topology("k", topology.State{})
 	found := func(spec topology.Spec, image string) docker.FoundMachine {
 		return docker.FoundMachine{Name: "k-" + spec.Name, Cluster: "k", Image: testhost.Images + ":" + image + "-0123456789ab", Labels: spec.Labels()}

@@ -42,12 +42,7 @@ func NewNode(ctx context.Context, s *session.Session, n topology.Node) error {
 func portsTwice(missing []topology.Node) (errs []error) {
 	owner := map[config.PublishedPort]string{}
 	for _, n := range missing {
-		for _, text := range n.Spec.Ports {
-			p, err := config.ParsePort(text)
-			if err != nil {
-				errs = append(errs, &step.Problem{Name: "node-port", Text: fmt.Sprintf("node %s: port %q %v", n.Name, text, err), Remedy: portRemedy})
-				continue
-			}
+		for _, p := range n.Spec.Ports {
 			p.NodePort = 0
 			if other := owner[p]; other != "" {
 				errs = append(errs, &step.Problem{Name: "node-port", Text: fmt.Sprintf("nodes %s and %s have the same port %s:%d/%s", other, n.Name, p.Address, p.Port, p.Protocol), Remedy: portRemedy})
@@ -62,13 +57,12 @@ func portsTwice(missing []topology.Node) (errs []error) {
 func portsTaken(missing []topology.Node) error {
 	var errs []error
 	for _, n := range missing {
-		for _, text := range n.Spec.Ports {
-			p, err := config.ParsePort(text)
-			if err != nil || p.Protocol != "tcp" {
+		for _, p := range n.Spec.Ports {
+			if p.Protocol != "tcp" {
 				continue
 			}
 			if err := host.PortFree(netip.AddrPortFrom(p.Address, p.Port)); err != nil {
-				errs = append(errs, &step.Problem{Name: "node-port", Text: fmt.Sprintf("node %s: port %q is taken on this machine: %v", n.Name, text, err), Remedy: portRemedy})
+				errs = append(errs, &step.Problem{Name: "node-port", Text: fmt.Sprintf("node %s: port %q is taken on this machine: %v", n.Name, p.String(), err), Remedy: portRemedy})
 			}
 		}
 	}
@@ -79,13 +73,9 @@ func portsTaken(missing []topology.Node) error {
 func mountsMissing(missing []topology.Node) error {
 	var errs []error
 	for _, n := range missing {
-		for _, text := range n.Spec.Mounts {
-			m, err := config.ParseMount(text)
-			if err == nil {
-				_, err = os.Stat(m.Path)
-			}
-			if err != nil {
-				errs = append(errs, &step.Problem{Name: "node-mount", Text: fmt.Sprintf("node %s: mount %q: %v", n.Name, text, err), Remedy: "create the directory, or omit the mount"})
+		for _, m := range n.Spec.Mounts {
+			if _, err := os.Stat(m.Path); err != nil {
+				errs = append(errs, &step.Problem{Name: "node-mount", Text: fmt.Sprintf("node %s: mount %q: %v", n.Name, m.String(), err), Remedy: "create the directory, or omit the mount"})
 			}
 		}
 	}
@@ -135,8 +125,8 @@ func (c checks) samePort() error {
 		return errors.New("it is the port of the API server too")
 	}
 	for _, n := range c.Topology.Nodes() {
-		for _, text := range n.Spec.Ports {
-			if p, err := config.ParsePort(text); err == nil && p.Protocol == "tcp" && int(p.Port) == c.Registry.Port {
+		for _, p := range n.Spec.Ports {
+			if p.Protocol == "tcp" && int(p.Port) == c.Registry.Port {
 				return fmt.Errorf("it is a port of node %s too", n.Name)
 			}
 		}

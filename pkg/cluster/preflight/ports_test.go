@@ -11,12 +11,34 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
-func node(name string, ports, mounts []string) topology.Node {
-	return topology.Node{Name: name, Spec: topology.Spec{Ports: ports, Mounts: mounts}}
+func node(t *testing.T, name string, ports, mounts []string) topology.Node {
+	t.Helper()
+	return topology.Node{Name: name, Spec: topology.Spec{Ports: published(t, ports...), Mounts: mounted(t, mounts...)}}
+}
+
+func published(t *testing.T, texts ...string) (all []config.PublishedPort) {
+	t.Helper()
+	for _, text := range texts {
+		p, err := config.ParsePort(text)
+		must.NoError(t, err)
+		all = append(all, p)
+	}
+	return all
+}
+
+func mounted(t *testing.T, texts ...string) (all []config.NodeMount) {
+	t.Helper()
+	for _, text := range texts {
+		m, err := config.ParseMount(text)
+		must.NoError(t, err)
+		all = append(all, m)
+	}
+	return all
 }
 
 func TestPortsTwice(t *testing.T) {
@@ -27,9 +49,8 @@ func TestPortsTwice(t *testing.T) {
 		{[]string{"8080:1"}, []string{"8080:2"}, 1},
 		{[]string{"8080:1", "8080:2"}, nil, 1},
 		{[]string{"8080:1"}, []string{"8080:1/udp", "0.0.0.0:8080:1", "8081:1"}, 0},
-		{[]string{"http"}, nil, 1},
 	} {
-		if errs := portsTwice([]topology.Node{node("a", c.one, nil), node("b", c.other, nil)}); len(errs) != c.want {
+		if errs := portsTwice([]topology.Node{node(t, "a", c.one, nil), node(t, "b", c.other, nil)}); len(errs) != c.want {
 			t.Errorf("%v and %v: %v", c.one, c.other, errs)
 		}
 	}
@@ -41,8 +62,8 @@ func TestPortsTakenAndMountsMissing(t *testing.T) {
 	defer l.Close()
 	port := l.Addr().(*net.TCPAddr).Port
 	dir := t.TempDir()
-	nodes := []topology.Node{node("a", []string{fmt.Sprintf("%d:80", port)}, []string{dir + ":/a", dir + "/none:/b"})}
-	elsewhere := []topology.Node{node("b", []string{fmt.Sprintf("127.0.0.2:%d:80", port)}, nil)}
+	nodes := []topology.Node{node(t, "a", []string{fmt.Sprintf("%d:80", port)}, []string{dir + ":/a", dir + "/none:/b"})}
+	elsewhere := []topology.Node{node(t, "b", []string{fmt.Sprintf("127.0.0.2:%d:80", port)}, nil)}
 	if err := portsTaken(elsewhere); err != nil {
 		t.Errorf("the port of another address: %v", err)
 	}

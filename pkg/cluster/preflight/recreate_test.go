@@ -28,8 +28,8 @@ import (
 // if the hosts are removed first. They must be found before that.
 func TestHostsThatAreCreatedAgain(t *testing.T) {
 	specs := []topology.Spec{
-		{Name: "master-1", Role: topology.Master, NanoCPUs: 64e9, Ports: []string{"8080:80"}},
-		{Name: "db", Role: topology.Worker, Mounts: []string{t.TempDir() + "/none:/a"}, Ports: []string{"8080:81"}},
+		{Name: "master-1", Role: topology.Master, NanoCPUs: 64e9, Ports: published(t, "8080:80")},
+		{Name: "db", Role: topology.Worker, Mounts: mounted(t, t.TempDir()+"/none:/a"), Ports: published(t, "8080:81")},
 	}
 	var found []docker.FoundMachine
 	for _, spec := range specs {

@@ -33,7 +33,11 @@ func Restore(ctx context.Context, setup testhost.Setup, name string) error {
 		setup.APIPort, setup.Publish = int(inside), inside == outside
 	}
 	if c.Settings != nil {
-		setup.Registry = testhost.RegistryOf(c.Settings.Settings)
+		made, err := c.Settings.Settings.Config()
+		if err != nil {
+			return err
+		}
+		setup.Registry = testhost.RegistryOf(made)
 	}
 	setup.Subnet = c.Subnet
 	return setup.Session.Run(ctx, restoring{setup, c}.plan())

@@ -11,10 +11,9 @@ import (
 	"strconv"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/resource"
-
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/mirror"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/localregistry"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -22,22 +21,14 @@ import (
 
 // RegistrySettings describe the local registry of a cluster.
 type RegistrySettings struct {
-	Port    int      // on 127.0.0.1 of the engine's machine; 0: the cluster has no registry
-	Mirrors []string // that it pulls from, see mirror.Mirror
-	Cache   int64    // limit for the images of other registries in bytes; 0: localregistry.DefaultCache
+	Port    int             // on 127.0.0.1 of the engine's machine; 0: the cluster has no registry
+	Mirrors []mirror.Mirror // that it pulls from
+	Cache   int64           // limit for the images of other registries in bytes; 0: localregistry.DefaultCache
 }
 
-// RegistryOf returns the settings in the record of a cluster.
-func RegistryOf(made config.Made) RegistrySettings {
-	port, _ := strconv.Atoi(made.Value("localRegistry"))
-	r := RegistrySettings{Port: port}
-	if q, err := resource.ParseQuantity(made.Value("localRegistryCache")); err == nil { // an older cluster has none
-		r.Cache = q.Value()
-	}
-	if mirrors := made.Value("registryMirrors"); mirrors != "" {
-		r.Mirrors = strings.Split(mirrors, ",")
-	}
-	return r
+// RegistryOf returns the settings of the local registry in the settings of a cluster.
+func RegistryOf(cfg config.Config) RegistrySettings {
+	return RegistrySettings{Port: cfg.LocalRegistry, Mirrors: cfg.RegistryMirrors, Cache: cfg.LocalRegistryCache.Value()}
 }
 
 // RegistryName returns the name of the container of the registry, and of the
@@ -79,8 +70,8 @@ func (r localRegistry) container(context.Context) (docker.Container, programImag
 	})
 	name := RegistryName(r.Session.Name)
 	command := []string{"/kube-bootstrap", "registry", "--name", localregistry.Name(r.Registry.Port)}
-	for _, mirror := range r.Registry.Mirrors {
-		command = append(command, "--mirror", mirror)
+	for _, m := range r.Registry.Mirrors {
+		command = append(command, "--mirror", m.String())
 	}
 	if r.Registry.Cache > 0 {
 		command = append(command, "--cache", strconv.FormatInt(r.Registry.Cache, 10))

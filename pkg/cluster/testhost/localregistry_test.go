@@ -16,13 +16,17 @@ import (
 
 func registryContainer(t *testing.T, made config.Made) docker.Container {
 	t.Helper()
+	cfg, err := made.Config()
+	if err != nil {
+		t.Fatal(err)
+	}
 	binary := filepath.Join(t.TempDir(), "kube-bootstrap")
 	if err := os.WriteFile(binary, []byte("a program"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	r := localRegistry{Setup{
 		Session: &session.Session{Options: session.Options{Name: "k"}}, Subnet: netip.MustParsePrefix("10.192.0.0/16"),
-		Binary: binary, Registry: RegistryOf(made),
+		Binary: binary, Registry: RegistryOf(cfg),
 	}}
 	c, _, err := r.container(t.Context())
 	if err != nil {

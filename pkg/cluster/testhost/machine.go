@@ -11,7 +11,6 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -58,19 +57,15 @@ func NewMachine(s *session.Session, t topology.Topology, n topology.Node) Machin
 }
 
 func publishedPorts(s topology.Spec) (all []docker.PublishedPort) {
-	for _, text := range s.Ports {
-		if p, err := config.ParsePort(text); err == nil {
-			all = append(all, docker.PublishedPort{HostIP: p.Address, HostPort: p.Port, Port: p.NodePort, Protocol: p.Protocol})
-		}
+	for _, p := range s.Ports {
+		all = append(all, docker.PublishedPort{HostIP: p.Address, HostPort: p.Port, Port: p.NodePort, Protocol: p.Protocol})
 	}
 	return all
 }
 
 func mounts(s topology.Spec) (all []docker.Mount) {
-	for _, text := range s.Mounts {
-		if m, err := config.ParseMount(text); err == nil {
-			all = append(all, docker.Mount{Source: m.Path, Target: m.NodePath, ReadOnly: m.ReadOnly})
-		}
+	for _, m := range s.Mounts {
+		all = append(all, docker.Mount{Source: m.Path, Target: m.NodePath, ReadOnly: m.ReadOnly})
 	}
 	return all
 }

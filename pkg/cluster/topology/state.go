@@ -24,15 +24,15 @@ const (
 // Spec holds the settings of one node. The node's container stores them in a
 // label, so that the containers alone determine the nodes of a cluster.
 type Spec struct {
-	Name      string   `json:"name"` // within the cluster; the engine calls the node CLUSTER-NAME
-	Role      Role     `json:"role"`
-	HostImage string   `json:"hostImage,omitempty"` // "": that of the cluster
-	NanoCPUs  int64    `json:"nanoCPUs,omitempty"`  // 0: no limit
-	Memory    int64    `json:"memory,omitempty"`    // bytes; 0: no limit
-	Disk      int64    `json:"disk,omitempty"`      // bytes, without the volumes of pods; 0: no limit
-	Args      []string `json:"args,omitempty"`      // further arguments of its host command
-	Ports     []string `json:"ports,omitempty"`     // see config.ParsePort
-	Mounts    []string `json:"mounts,omitempty"`    // see config.ParseMount
+	Name      string                 `json:"name"` // within the cluster; the engine calls the node CLUSTER-NAME
+	Role      Role                   `json:"role"`
+	HostImage string                 `json:"hostImage,omitempty"` // "": that of the cluster
+	NanoCPUs  int64                  `json:"nanoCPUs,omitempty"`  // 0: no limit
+	Memory    int64                  `json:"memory,omitempty"`    // bytes; 0: no limit
+	Disk      int64                  `json:"disk,omitempty"`      // bytes, without the volumes of pods; 0: no limit
+	Args      []string               `json:"args,omitempty"`      // further arguments of its host command
+	Ports     []config.PublishedPort `json:"ports,omitempty"`
+	Mounts    []config.NodeMount     `json:"mounts,omitempty"`
 }
 
 // specLabel is the label of a container that holds its Spec.

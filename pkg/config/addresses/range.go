@@ -1,4 +1,4 @@
-// Package addresses reads ranges of IP addresses, as a setting lists them.
+// Package addresses reads and writes IP addresses and ranges of them, as settings list them.
 package addresses
 
 import (
@@ -9,7 +9,26 @@ import (
 )
 
 // Range is a range of addresses of one family.
-type Range struct{ First, Last netip.Addr }
+type Range struct {
+	First, Last netip.Addr
+	network     netip.Prefix // which the text of the range was; not valid if it was none
+}
+
+// Text returns the range as Parse reads it: FIRST-LAST, or the network that Parse has read.
+func (r Range) Text() string {
+	if r.network.IsValid() {
+		return r.network.String()
+	}
+	return r.First.String() + "-" + r.Last.String()
+}
+
+// Text returns an address; "" if it is not set.
+func Text(a netip.Addr) string {
+	if !a.IsValid() {
+		return ""
+	}
+	return a.String()
+}
 
 func (r Range) String() string {
 	if r.First == r.Last {
@@ -35,7 +54,7 @@ func Of(network netip.Prefix) Range {
 		last[bit/8] |= 0x80 >> (bit % 8)
 	}
 	end, _ := netip.AddrFromSlice(last) // has 4 or 16 bytes
-	return Range{network.Masked().Addr(), end}
+	return Range{First: network.Masked().Addr(), Last: end}
 }
 
 // Parse reads FIRST-LAST or a network.
@@ -65,7 +84,9 @@ func networkRange(s string) (Range, error) {
 	if network != network.Masked() {
 		return Range{}, fmt.Errorf("has host bits set; write %s", network.Masked())
 	}
-	return Of(network), nil
+	r := Of(network)
+	r.network = network
+	return r, nil
 }
 
 func boundedRange(s string) (Range, error) {
@@ -75,5 +96,5 @@ func boundedRange(s string) (Range, error) {
 	if err != nil || toErr != nil || from.BitLen() != to.BitLen() || from.Is4In6() || to.Is4In6() || from.Zone()+to.Zone() != "" {
 		return Range{}, errNoRange
 	}
-	return Range{from, to}, nil
+	return Range{First: from, Last: to}, nil
 }

@@ -53,8 +53,7 @@ func (d decoder) nodeField(n *config.Node, key, val *yaml.Node, path string, ori
 		if err := d.set(&n.Own, s, path, val, origins); err != nil {
 			return err
 		}
-		raw := s.Get(n.Own)
-		return d.must(val, path, raw, s.Must(raw))
+		return d.must(val, path, s.Get(n.Own), s.Must(n.Own))
 	}
 	switch known := slices.Contains(config.NodeFields, key.Value); {
 	case !known && !d.strict:
@@ -89,7 +88,7 @@ func setWord(n *config.Node, name, raw string) string {
 			return "must be a name; leave the field out for a default one"
 		}
 		cluster, _ := config.Find("name")
-		return cluster.Must(raw)
+		return cluster.Must(config.Config{Name: raw})
 	case "count":
 		count, err := strconv.Atoi(raw)
 		if n.Count = count; err != nil || count < 1 {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/distribution/reference"
@@ -52,18 +53,23 @@ func Parse(s string) (m Mirror, err error) {
 	return m, nil
 }
 
-// CheckList says what a comma separated list of mirrors must be, or nothing if it
-// is. It repeats no item if any of them contains a user.
-func CheckList(s string) string {
+// ParseList reads mirrors that commas separate. The error repeats no item if any of them
+// contains a user.
+func ParseList(s string) (all []Mirror, err error) {
 	if Shown(s) != s {
-		return errUser.Error()
+		return nil, errUser
 	}
 	for item := range strings.SplitSeq(s, ",") {
-		if _, err := Parse(item); err != nil {
-			return fmt.Sprintf("%q %v", item, err)
+		if item = strings.TrimSpace(item); item == "" {
+			continue
 		}
+		m, err := Parse(item)
+		if err != nil {
+			return nil, fmt.Errorf("%q %w", item, err)
+		}
+		all = append(all, m)
 	}
-	return ""
+	return slices.Compact(all), nil
 }
 
 // Shown returns what may be printed of mirrors, or of the address of a registry:

@@ -32,7 +32,10 @@ func TestAListShowsNoPassword(t *testing.T) {
 		"docker.io=a.test,quay.io":                   `"quay.io" must be REGISTRY=HOST`,
 		"quay.io=a.test,docker.io=me:sec,ret@b.test": "contains a user",
 	} {
-		got := CheckList(list)
+		got := ""
+		if _, err := ParseList(list); err != nil {
+			got = err.Error()
+		}
 		if want == "" && got != "" || !strings.Contains(got, want) || strings.Contains(got, "sec") {
 			t.Errorf("%s: %q, want %q", list, got, want)
 		}

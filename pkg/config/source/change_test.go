@@ -1,6 +1,7 @@
 package source
 
 import (
+	"net/netip"
 	"testing"
 
 	"github.com/spf13/pflag"
@@ -11,7 +12,8 @@ import (
 
 func TestWhatCannotChangeStays(t *testing.T) {
 	inForce := config.Default()
-	inForce.ServiceNetwork, inForce.DNSServerIP, inForce.IPAddress, inForce.HostName = "10.97.0.0/16", "10.97.0.10", "10.0.0.1", "a"
+	inForce.ServiceNetwork, inForce.HostName = config.Networks{netip.MustParsePrefix("10.97.0.0/16")}, "a"
+	inForce.DNSServerIP, inForce.IPAddress = netip.MustParseAddr("10.97.0.10"), netip.MustParseAddr("10.0.0.1")
 	for name, c := range map[string]struct {
 		role, flag, value string
 		refused           string // the refused field; "" if the new value is accepted
@@ -41,7 +43,7 @@ func TestWhatCannotChangeStays(t *testing.T) {
 		case c.refused != "" && (refused[0].Field != c.refused || refused[0].Given != c.value || refused[0].InForce == c.value):
 			t.Errorf("%s: refused is %+v", name, refused[0])
 		}
-		if kept.ServiceNetwork != "10.97.0.0/16" || kept.HostName != "a" {
+		if kept.ServiceNetwork.String() != "10.97.0.0/16" || kept.HostName != "a" {
 			t.Errorf("%s: a default has changed the settings in force: %+v", name, kept)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 	"os"
 	"slices"
 	"strings"
@@ -22,7 +23,7 @@ import (
 func Load(path string, env Env, flags *pflag.FlagSet) (config.Config, config.Origins, error) {
 	cfg, origins := config.Default(), config.Origins{}
 	// The address is derived again from the service network in force.
-	cfg.DNSServerIP = ""
+	cfg.DNSServerIP = netip.Addr{}
 	var errs []error
 	if path != "" {
 		errs = append(errs, file.Read(path, &cfg, origins))

@@ -43,12 +43,12 @@ func TestPrecedence(t *testing.T) {
 		"RESTART_POLICY", "no", "KUBE_BOOTSTRAP_RESTART_POLICY", "on-failure:3", "K8S_VERSION", "1.35.4"), flags)
 	must.NoError(t, err)
 	for _, c := range []struct{ field, got, want, origin string }{
-		{"flannelNetwork", cfg.FlannelNetwork, "10.4.0.0/16", "flag --flannel-network"},
+		{"flannelNetwork", cfg.FlannelNetwork.String(), "10.4.0.0/16", "flag --flannel-network"},
 		{"flannelBackend", cfg.FlannelBackend, "host-gw", "environment FLANNEL_BACKEND"},
 		{"restartPolicy", cfg.RestartPolicy, "on-failure:3", "environment KUBE_BOOTSTRAP_RESTART_POLICY"},
 		{"dnsDomain", cfg.DNSDomain, "file.local", "file " + path + ":5"},
 		{"kubernetesVersion", cfg.KubernetesVersion, "v1.35.4", "environment K8S_VERSION"},
-		{"serviceNetwork", cfg.ServiceNetwork, "10.96.0.0/16", "default"},
+		{"serviceNetwork", cfg.ServiceNetwork.String(), "10.96.0.0/16", "default"},
 		{"ignorePreflight", strings.Join(cfg.IgnorePreflight, "+"), "swap+clock+ports", "flag --ignore-preflight"},
 	} {
 		if c.got != c.want || from[c.field].String() != c.origin {
@@ -97,6 +97,8 @@ func TestEveryBadValueIsNamed(t *testing.T) {
 		{"FLANNEL_NETWORK", "10.1.2.0/16", `has host bits set; write 10.1.0.0/16`},
 		{"KUBE_BOOTSTRAP_TRUSTED_NETWORKS", "10.1.0.0/16,10.1.2.0/16", `"10.1.2.0/16" has host bits set; write 10.1.0.0/16`},
 		{"FLANNEL_NETWORK", "fd00::/16", `must be an IPv4 network`},
+		{"FLANNEL_NETWORK", "10.1.0.0/16,fd00::/64", `flannelNetwork: Invalid value: "10.1.0.0/16,fd00::/64": must be one network, such as 10.1.0.0/16 (from environment FLANNEL_NETWORK)`},
+		{"KUBE_BOOTSTRAP_DIND_SUBNET", "10.1.0.0/16,10.2.0.0/16", `dindSubnet: Invalid value: "10.1.0.0/16,10.2.0.0/16": must be one network`},
 		{"FLANNEL_NETWORK", "10.1.0.0/24", `is too small: each host gets a /24, so two hosts need at least a /23`},
 		{"FLANNEL_NETWORK", "10.96.0.0/12", `serviceNetwork: Invalid value: "10.96.0.0/16": overlaps flannelNetwork 10.96.0.0/12`},
 		{"FLANNEL_BACKEND", "tcp", `flannelBackend: Unsupported value: "tcp": supported values: "vxlan", "host-gw", "wireguard", "ipip", "udp"`},
@@ -134,6 +136,20 @@ func TestEveryBadValueIsNamed(t *testing.T) {
 		{"REG_PREFIX", "https://x", `registry.address: Invalid value: "https://x": must be a registry without scheme`},
 		{"REG_PREFIX", "me:hunter2@reg.test", `registry.address: Invalid value: "(hidden)@reg.test": must be a registry without scheme`},
 		{"KUBE_BOOTSTRAP_REGISTRY_MIRROR", "docker.io=me:hunter2@a.test", `registryMirrors: Invalid value: "(hidden)@a.test": contains a user`},
+		{"KUBE_BOOTSTRAP_LOCAL_REGISTRY_CACHE", "0", `localRegistryCache: Invalid value: "0": must be an amount, such as 2Gi or 500Mi (from environment KUBE_BOOTSTRAP_LOCAL_REGISTRY_CACHE)`},
+		{"KUBE_BOOTSTRAP_NODE_MEMORY", "much", `nodeMemory: Invalid value: "much": must be an amount`},
+		{"KUBE_BOOTSTRAP_NODE_MEMORY", "-2Gi", `nodeMemory: Invalid value: "-2Gi": must be an amount`},
+		{"KUBE_BOOTSTRAP_NODE_DISK", "1Ki", `nodeDisk: Invalid value: "1Ki": must be an amount`},
+		{"KUBE_BOOTSTRAP_NODE_CPUS", "0.05", `nodeCPUs: Invalid value: "0.05": must be a number of processors of at least 0.1, such as 2 or 1.5`},
+		{"KUBE_BOOTSTRAP_NODE_LABEL", "a=b,c", `nodeLabels: Invalid value: "a=b,c": "c" must be KEY=VALUE, such as disk=ssd`},
+		{"KUBE_BOOTSTRAP_NODE_LABEL", "kubernetes.io/x=y", `kubernetes.io/x is in a domain that Kubernetes keeps for itself`},
+		{"KUBE_BOOTSTRAP_NODE_TAINT", "a=b:Never", `nodeTaints: Invalid value: "a=b:Never": "a=b:Never" must be KEY=VALUE:EFFECT`},
+		{"KUBE_BOOTSTRAP_NODE_PORT", "8080", `nodePorts: Invalid value: "8080": "8080" must be [ADDRESS:]PORT:NODEPORT[/udp]`},
+		{"KUBE_BOOTSTRAP_NODE_MOUNT", "/srv:/", `nodeMounts: Invalid value: "/srv:/": "/srv:/" must not have the target /`},
+		{"KUBE_BOOTSTRAP_DOWNLOAD_MIRROR", "https://me:hunter2@a.test", `downloadMirror: Invalid value: "(hidden)@a.test": must have no user in it`},
+		{"KUBE_BOOTSTRAP_CNI_MIRROR", "a.test", `cniMirror: Invalid value: "a.test": must begin with https:// and a host`},
+		{"KUBE_BOOTSTRAP_OIDC_ISSUER_URL", "https://id.example.com?x=1", `oidc.issuerURL: Invalid value: "https://id.example.com?x=1": must be an https URL`},
+		{"KUBE_BOOTSTRAP_REGISTRY_MIRROR", "docker.io", `registryMirrors: Invalid value: "docker.io": "docker.io" must be REGISTRY=HOST`},
 		{"KUBE_BOOTSTRAP_CRI_SOCKET", "cri", `criSocket: Invalid value: "cri": must be the path of a socket`},
 		{"KUBE_BOOTSTRAP_TOKEN_FILE", "/nowhere/t", `tokenFile: Invalid value: "/nowhere/t": must be a file that can be read`},
 	} {

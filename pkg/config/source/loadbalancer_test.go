@@ -33,8 +33,10 @@ func TestAddressesGoWithTheirAddon(t *testing.T) {
 		}
 		cfg, origins, err := Load("", hostEnv(pairs...), nil)
 		must.NoError(t, err)
-		cfg, _ = cfg.WithMade(m, origins)
-		if got := strings.Join(cfg.LoadBalancerAddresses, ","); got != want {
+		cfg, _, err = cfg.WithMade(m, origins)
+		must.NoError(t, err)
+		setting, _ := config.Find("loadBalancerAddresses")
+		if got := setting.Get(cfg); got != want {
 			t.Errorf("with addons %q: %q, want %q", addons, got, want)
 		}
 	}

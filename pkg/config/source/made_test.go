@@ -28,11 +28,12 @@ func TestWhatIsNotSaidIsAsTheClusterWasMade(t *testing.T) {
 	m.Given["tomorrow"] = "x"                   // a setting of a newer program
 	cfg, origins, err := Load("", noEnv, nil)
 	must.NoError(t, err)
-	cfg, all := cfg.WithMade(m, origins)
+	cfg, all, err := cfg.WithMade(m, origins)
+	must.NoError(t, err)
 	if len(all) > 0 {
 		t.Errorf("differs: %v", all)
 	}
-	if cfg.DindSubnet != "10.200.0.0/16" || cfg.FlannelBackend != "host-gw" || cfg.KubernetesVersion != "v1.34.4" || cfg.BalancerPort != 6440 {
+	if cfg.DindSubnet.String() != "10.200.0.0/16" || cfg.FlannelBackend != "host-gw" || cfg.KubernetesVersion != "v1.34.4" || cfg.BalancerPort != 6440 {
 		t.Errorf("%+v", cfg)
 	}
 	if errs := cfg.Validate(""); len(errs) > 0 {
@@ -57,7 +58,8 @@ func TestWhatIsSaidOtherwiseDiffers(t *testing.T) {
 	file := write(t, "apiVersion: "+config.APIVersion+"\nkind: Cluster\nflannelBackend: vxlan\ndindSubnet: 10.192.0.0/16\n")
 	cfg, origins, err := Load(file, ClusterEnv(env("K8S_DIND_ETCD_VERSION", "3.6.1", "RESTART_POLICY", "no", "K8S_VERSION", m.Defaults["kubernetesVersion"])), nil)
 	must.NoError(t, err)
-	_, all := cfg.WithMade(m, origins)
+	_, all, err := cfg.WithMade(m, origins)
+	must.NoError(t, err)
 	want := "K8S_DIND_ETCD_VERSION: \"\", v3.6.1; flannelBackend (" + file + ":3): \"host-gw\", vxlan; "
 	var got string
 	for _, d := range all {
@@ -87,7 +89,8 @@ func TestANewClusterHasTheContainedAddons(t *testing.T) {
 		}
 		cfg, origins, err := Load("", hostEnv(pairs...), nil)
 		must.NoError(t, err)
-		cfg, _ = cfg.WithMade(c.m, origins)
+		cfg, _, err = cfg.WithMade(c.m, origins)
+		must.NoError(t, err)
 		if got := strings.Join(cfg.Addons, ","); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"net/netip"
 	"reflect"
 	"strings"
 	"testing"
@@ -17,7 +18,7 @@ func TestSpellings(t *testing.T) {
 	cfg, _, err := Load("", hostEnv("ARCH", "aarch64", "ETCD_VERSION", "3.7.3", "TIMEOUT_FOR_SERVICES", "20",
 		"KUBE_BOOTSTRAP_SERVICE_NETWORK", "10.0.0.0/16", "DNS_DOMAIN", "k8s.lan.", "K8S_VERSION", "stable"), nil)
 	must.NoError(t, err)
-	if cfg.Arch != "arm64" || cfg.EtcdVersion != "v3.7.3" || cfg.TimeoutForServices.Seconds() != 20 || cfg.DNSServerIP != "10.0.0.10" || cfg.DNSDomain != "k8s.lan" ||
+	if cfg.Arch != "arm64" || cfg.EtcdVersion != "v3.7.3" || cfg.TimeoutForServices.Seconds() != 20 || cfg.DNSServerIP.String() != "10.0.0.10" || cfg.DNSDomain != "k8s.lan" ||
 		cfg.KubernetesVersion != catalog.Newest().Patch {
 		t.Errorf("%+v", cfg)
 	}
@@ -25,7 +26,7 @@ func TestSpellings(t *testing.T) {
 
 func TestMarshalRoundTripWithoutSecrets(t *testing.T) {
 	c := config.Default()
-	c.Token, c.MasterIP, c.IgnorePreflight = "abcdef.0123456789abcdef", "192.168.1.2", []string{"swap", "clock"}
+	c.Token, c.MasterIP, c.IgnorePreflight = "abcdef.0123456789abcdef", netip.MustParseAddr("192.168.1.2"), []string{"swap", "clock"}
 	c.Addons = []string{"dashboard", "/root/a.yaml", "https://example.com/b.yaml#sha256:0"}
 	data, err := file.Marshal(c)
 	must.NoError(t, err)
@@ -47,11 +48,11 @@ func TestMarshalRoundTripWithoutSecrets(t *testing.T) {
 
 func TestSharedIsTakenOverAndNothingElse(t *testing.T) {
 	master := config.Default()
-	master.FlannelNetwork, master.FlannelBackend, master.FlannelIPMasq, master.NetInterface = "10.9.0.0/16", "host-gw", false, "eth9"
+	master.FlannelNetwork, master.FlannelBackend, master.FlannelIPMasq, master.NetInterface = config.Networks{netip.MustParsePrefix("10.9.0.0/16")}, "host-gw", false, "eth9"
 	data := append(file.Shared(master), "aFieldOfTomorrow: 1\nnetInterface: evil0\n"...)
 	worker, err := file.WithShared(config.Default(), data)
 	must.NoError(t, err)
-	if worker.FlannelNetwork != "10.9.0.0/16" || worker.FlannelBackend != "host-gw" || worker.FlannelIPMasq || worker.NetInterface != "" {
+	if worker.FlannelNetwork.String() != "10.9.0.0/16" || worker.FlannelBackend != "host-gw" || worker.FlannelIPMasq || worker.NetInterface != "" {
 		t.Errorf("%+v", worker)
 	}
 }

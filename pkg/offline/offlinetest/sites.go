@@ -10,6 +10,7 @@ import (
 	"log"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"path"
 	"path/filepath"
 	"strings"
@@ -25,6 +26,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/mirror"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/rootfs/rootfstest"
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
@@ -59,9 +61,10 @@ func Start(t testing.TB, v image.Versions, arch string) *Sites {
 func (s *Sites) Settings() config.Config {
 	c := config.Default()
 	for _, of := range image.Registries {
-		c.RegistryMirrors = append(c.RegistryMirrors, of+"="+s.host())
+		c.RegistryMirrors = append(c.RegistryMirrors, mirror.Mirror{Of: of, Host: s.host()})
 	}
-	c.DownloadMirror, c.CNIMirror, c.CAFile = s.URL+"/files", s.URL+"/files", s.caFile
+	files := url.URL{Scheme: "https", Host: s.host(), Path: "/files"}
+	c.DownloadMirror, c.CNIMirror, c.CAFile = files, files, s.caFile
 	return c
 }
 

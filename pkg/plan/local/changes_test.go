@@ -1,6 +1,7 @@
 package local
 
 import (
+	"net/netip"
 	"testing"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
@@ -29,10 +30,10 @@ func TestAVerificationKeyStays(t *testing.T) {
 
 func TestAHostThatJoinsTakesTheClustersSettings(t *testing.T) {
 	theirs := config.Default()
-	theirs.ServiceNetwork, theirs.FlannelIPMasq = "10.97.0.0/16", false
+	theirs.ServiceNetwork, theirs.FlannelIPMasq = config.Networks{netip.MustParsePrefix("10.97.0.0/16")}, false
 	h := &Host{Config: config.Default(), Given: config.Origins{"flannelIPMasq": {Source: config.FromFlag, Where: "--flannel-ipmasq"}}}
 	h.follow(theirs)
-	if h.Config.ServiceNetwork != "10.97.0.0/16" || h.Config.FlannelIPMasq {
+	if h.Config.ServiceNetwork.String() != "10.97.0.0/16" || h.Config.FlannelIPMasq {
 		t.Errorf("settings are %+v", h.Config)
 	}
 	if len(h.Refused) != 1 || h.Refused[0].Field != "flannelIPMasq" {

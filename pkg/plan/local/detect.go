@@ -3,22 +3,19 @@ package local
 import (
 	"cmp"
 	"fmt"
-	"slices"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/links"
 )
 
-// place are the settings that are detected on the host if they are not set.
-func place(c *config.Config) map[string]*string {
-	return map[string]*string{"hostName": &c.HostName, "netInterface": &c.NetInterface, "ipAddress": &c.IPAddress}
-}
+// place are the names of the settings that are detected on the host if they are not set.
+var place = []string{"hostName", "netInterface", "ipAddress"}
 
 // detect sets the missing settings of place.
 func detect(h *Host) (err error) {
-	for name, value := range place(&h.Config) {
-		if *value == "" {
+	for _, name := range place {
+		if s, _ := config.Find(name); s.Get(h.Config) == "" {
 			h.detected = append(h.detected, name)
 		}
 	}
@@ -34,29 +31,19 @@ func detect(h *Host) (err error) {
 // Portable returns the settings to save on a host that only has images: without what was detected,
 // because the host may be renamed, or its disk copied to other hosts, before it joins a cluster.
 func Portable(h *Host) config.Config {
-	cfg := h.Config
-	for name, value := range place(&cfg) {
-		if slices.Contains(h.detected, name) {
-			*value = ""
-		}
-	}
-	return cfg
+	return h.Config.Reset(h.detected...)
 }
 
 // Transferable returns the settings that remain valid if this host gets another name or address,
 // or joins another cluster. It resets the others to their defaults.
 func Transferable(cfg config.Config) config.Config {
-	cfg = cfg.Kept()
-	for _, value := range place(&cfg) {
-		*value = ""
-	}
-	return cfg
+	return cfg.Kept().Reset(place...)
 }
 
 // detectAddress acts if the address is not set, or the user sets another interface.
 func detectAddress(h *Host) {
 	moved := h.Given["netInterface"].Source > config.FromHost && h.Given["ipAddress"].Source <= config.FromHost && !h.KeepsAddress()
-	if h.Config.IPAddress != "" && !moved {
+	if h.Config.IPAddress.IsValid() && !moved {
 		return
 	}
 	link, ok, err := link(h)
@@ -67,7 +54,7 @@ func detectAddress(h *Host) {
 		h.DetectErr = fmt.Errorf("interface %s has no IPv4 address", cmp.Or(link.Name, h.Config.NetInterface))
 	default:
 		h.Config.NetInterface = link.Name
-		h.Config.IPAddress = link.Addrs[0].Addr().String()
+		h.Config.IPAddress = link.Addrs[0].Addr()
 	}
 }
 

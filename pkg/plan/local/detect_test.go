@@ -1,6 +1,7 @@
 package local
 
 import (
+	"net/netip"
 	"strings"
 	"testing"
 
@@ -12,16 +13,16 @@ import (
 // TestAHostWithImagesIsNotSavedAsItself: its disk may be copied to other hosts.
 func TestAHostWithImagesIsNotSavedAsItself(t *testing.T) {
 	h := &Host{Config: config.Default()}
-	h.Config.IPAddress = "192.0.2.1"
+	h.Config.IPAddress = netip.MustParseAddr("192.0.2.1")
 	must.NoError(t, detect(h))
-	if h.Config.HostName == "" || h.Config.IPAddress != "192.0.2.1" {
+	if h.Config.HostName == "" || h.IP() != "192.0.2.1" {
 		t.Fatalf("detected %q, %q", h.Config.HostName, h.Config.IPAddress)
 	}
-	if saved := Portable(h); saved.HostName != "" || saved.IPAddress != "192.0.2.1" {
+	if saved := Portable(h); saved.HostName != "" || saved.IPAddress != h.Config.IPAddress {
 		t.Errorf("a host with images keeps the name %q and the address %q", saved.HostName, saved.IPAddress)
 	}
 	h.Config.Join, h.Config.KeepImages = true, true
-	if saved := Transferable(h.Config); saved.HostName != "" || saved.IPAddress != "" || saved.KubernetesVersion != h.Config.KubernetesVersion {
+	if saved := Transferable(h.Config); saved.HostName != "" || saved.IPAddress.IsValid() || saved.KubernetesVersion != h.Config.KubernetesVersion {
 		t.Errorf("after turndown: %q, %q, %q", saved.HostName, saved.IPAddress, saved.KubernetesVersion)
 	} else if saved.Join || saved.KeepImages {
 		t.Errorf("after turndown --keep-images of a joined control plane: %+v", saved)

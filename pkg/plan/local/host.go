@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"net/netip"
 	"sync"
 	"time"
 
@@ -17,15 +16,16 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle/peer"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/addresses"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/containerd"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/flannel"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/initsystem"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/registry"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/subnet"
 )
 
 // Binary is the copy of this program on a host, for its units.
@@ -102,8 +102,8 @@ func OpenWith(cfg config.Config, given config.Origins) (*Host, error) {
 }
 
 // Lease returns the lease of this host in its file on disk.
-func (h *Host) Lease() (flannel.Lease, error) {
-	return flannel.ReadLease(h.Files, h.Config.FlannelSubnetDir)
+func (h *Host) Lease() (subnet.Lease, error) {
+	return subnet.Read(h.Files, h.Config.FlannelSubnetDir)
 }
 
 // Timeout returns the limit of a step.
@@ -112,12 +112,8 @@ func (h *Host) Timeout() time.Duration { return h.Config.TimeoutForServices }
 // Limited applies the limit of steps to waits and requests outside of steps.
 func (h *Host) Limited(ctx context.Context) context.Context { return step.WithLimit(ctx, h.Timeout()) }
 
-// Prefix returns a network of the configuration. It is invalid if the setting is
-// empty.
-func Prefix(cidr string) netip.Prefix {
-	p, _ := netip.ParsePrefix(cidr) // the configuration was validated before
-	return p.Masked()
-}
+// IP returns the address of this host as text; "" before it is known.
+func (h *Host) IP() string { return addresses.Text(h.Config.IPAddress) }
 
 // CRISocket returns the path of the socket of the container runtime.
 func (h *Host) CRISocket() string {
@@ -146,7 +142,7 @@ func BootstrapDocker() *docker.Engine { return docker.Open(bootstrapdocker.Socke
 // Balancing returns the settings of the balancer.
 func Balancing(h *Host) balancer.Settings {
 	return balancer.Settings{
-		Own: h.Config.IPAddress, Port: h.Config.BalancerPort, APIPort: h.Config.APIServerPort,
+		Own: h.IP(), Port: h.Config.BalancerPort, APIPort: h.Config.APIServerPort,
 		ClusterCA: join.ClusterCAFile, EtcdCA: join.EtcdCAFile, Cert: join.FlannelCertFile, Key: join.FlannelKeyFile,
 	}
 }

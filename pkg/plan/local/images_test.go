@@ -2,12 +2,14 @@ package local
 
 import (
 	"net"
+	"net/url"
 	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/mirror"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/offline"
@@ -66,9 +68,10 @@ func TestAHostWithoutImagesAndNetworkIsToldThreeWays(t *testing.T) {
 	must.NoError(t, closed.Close())
 	nowhere := config.Default()
 	for _, of := range image.Registries {
-		nowhere.RegistryMirrors = append(nowhere.RegistryMirrors, of+"="+closed.Addr().String())
+		nowhere.RegistryMirrors = append(nowhere.RegistryMirrors, mirror.Mirror{Of: of, Host: closed.Addr().String()})
 	}
-	nowhere.DownloadMirror, nowhere.CNIMirror = "https://"+closed.Addr().String(), "https://"+closed.Addr().String()
+	site := url.URL{Scheme: "https", Host: closed.Addr().String()}
+	nowhere.DownloadMirror, nowhere.CNIMirror = site, site
 	signed := nowhere
 	signed.VerifyKey = must.Write(t, t.TempDir()+"/key.pub", "no key")
 	for name, c := range map[string]struct {

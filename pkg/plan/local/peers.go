@@ -10,6 +10,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/balancer"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle/peer"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/addresses"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/offline"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -35,8 +36,8 @@ func Peers(h *Host) peer.Client {
 func bundleServers(ctx context.Context, h *Host) (all []string) {
 	handover, _ := h.Join.Handover(ctx)     // empty if this host must ask and has no token
 	state, _ := balancer.ReadState(h.Files) // empty before this host has joined
-	for _, ip := range slices.Concat([]string{h.Config.MasterIP}, handover.ControlPlanes, state.Addresses()) {
-		if server := BundleAddress(h, ip); ip != "" && ip != h.Config.IPAddress && !slices.Contains(all, server) {
+	for _, ip := range slices.Concat([]string{addresses.Text(h.Config.MasterIP)}, handover.ControlPlanes, state.Addresses()) {
+		if server := BundleAddress(h, ip); ip != "" && ip != h.IP() && !slices.Contains(all, server) {
 			all = append(all, server)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle/artifact"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/addresses"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/file"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
@@ -154,7 +155,7 @@ func target(h *Host) join.Target {
 	}
 	return join.Target{
 		Host: h.Config.HostName, Kind: kind,
-		Server: net.JoinHostPort(h.Config.MasterIP, strconv.Itoa(h.Config.APIServerPort)),
+		Server: net.JoinHostPort(addresses.Text(h.Config.MasterIP), strconv.Itoa(h.Config.APIServerPort)),
 		Token:  token, CAHash: h.Config.CACertHash, Key: key,
 	}
 }
@@ -171,7 +172,7 @@ func (h *Host) keepJoined() {
 		return
 	}
 	h.Config.Join = true
-	if h.Config.MasterIP == "" {
+	if !h.Config.MasterIP.IsValid() {
 		h.Config.MasterIP = h.Saved.Config.MasterIP
 	}
 }

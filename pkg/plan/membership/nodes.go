@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/node"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
@@ -63,7 +64,9 @@ func expiredNodes(nodes []corev1.Node, controlPlanes []string, since time.Time) 
 // Mark applies labels and taints to another node of the cluster. It must run
 // on a control plane. It does nothing if the node has not joined yet, because
 // it will register with them.
-func Mark(ctx context.Context, h *local.Host, name string, labels, taints []string) error {
+func Mark(
+	ctx context.Context, h *local.Host, name string, labels []config.Label, taints []config.Taint,
+) error {
 	other := parts.ObjectOf(name, controlplane.AdminConf)
 	if _, known, err := other.Taints(ctx); err != nil || !known {
 		return err

@@ -39,7 +39,7 @@ func addonSettings(h *local.Host) (addon.Settings, error) {
 	// several control planes need and which is usable slightly later.
 	podServer, forward := "", ""
 	if !Several(h) {
-		podServer = net.JoinHostPort(h.Config.IPAddress, strconv.Itoa(h.Config.APIServerPort))
+		podServer = net.JoinHostPort(h.IP(), strconv.Itoa(h.Config.APIServerPort))
 	}
 	// Otherwise CoreDNS would refuse to start.
 	// https://github.com/coredns/coredns/blob/v1.14.6/plugin/forward/setup.go#L182-L184
@@ -49,7 +49,7 @@ func addonSettings(h *local.Host) (addon.Settings, error) {
 	return addon.Settings{
 		ProxyImage: h.Program("kube-proxy"), DNSImage: h.Image("coredns"), FlannelImage: h.Image("flannel"), Backend: h.Config.FlannelBackend,
 		Server: local.BalancedAPI(h), PodServer: podServer,
-		Forward: forward, PodCIDR: h.Config.FlannelNetwork, DNSDomain: h.Config.DNSDomain, DNSIP: h.Config.DNSServerIP,
+		Forward: forward, PodCIDR: h.Config.FlannelNetwork.IPv4(), DNSDomain: h.Config.DNSDomain, DNSIP: h.Config.DNSServerIP,
 		ClusterCA: ca, ProxyFields: h.Config.ProxyFields(), KubeletCA: kubeletCA, MetricsImage: h.Image("metrics-server"),
 		LocalPathImage: h.Image("local-path-provisioner"), HelperImage: h.Image("hyperkube"), VolumesDir: kubelet.VolumesDir,
 		ControllerImage: h.Image("metallb-controller"), SpeakerImage: h.Image("metallb-speaker"),

@@ -29,8 +29,8 @@ type ControlPlane struct {
 
 func newControlPlane(h *local.Host, own etcd.Endpoint) ControlPlane {
 	common := controlplane.Host{
-		Files: h.Files, HostName: h.Config.HostName, IP: h.Config.IPAddress, APIPort: h.Config.APIServerPort,
-		ServiceCIDR: local.Prefix(h.Config.ServiceNetwork), DNSDomain: h.Config.DNSDomain, Joins: h.Config.Join,
+		Files: h.Files, HostName: h.Config.HostName, IP: h.IP(), APIPort: h.Config.APIServerPort,
+		ServiceCIDR: h.Config.ServiceNetwork.IPv4(), DNSDomain: h.Config.DNSDomain, Joins: h.Config.Join,
 		LeafLife: controlplane.ReadLeafLife(h.Files),
 	}
 	return ControlPlane{
@@ -69,7 +69,7 @@ func podCIDR(h *local.Host) netip.Prefix {
 	if h.OwnNetwork() {
 		return netip.Prefix{}
 	}
-	return local.Prefix(h.Config.FlannelNetwork)
+	return h.Config.FlannelNetwork.IPv4()
 }
 
 // etcdEndpoints returns the endpoints of etcd that the API server of this host uses: its own

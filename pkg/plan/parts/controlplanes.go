@@ -7,6 +7,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/balancer"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/addresses"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd/gate"
@@ -29,13 +30,14 @@ func newBalancer(h *local.Host, role string) balancer.Balancer {
 // seeds returns the control planes that this host knows without a list. The host that a
 // control plane joined by may have left since; this host has an API server of its own then.
 func seeds(h *local.Host, role string) []string {
-	switch own := h.Config.IPAddress; {
+	switch own, first := h.IP(), addresses.Text(h.Config.MasterIP); {
 	case role != local.Worker && !h.Config.Join:
 		return []string{own}
-	case role != local.Worker && etcd.HasData(h.Files) && own != h.Config.MasterIP:
-		return []string{h.Config.MasterIP, own}
+	case role != local.Worker && etcd.HasData(h.Files) && own != first:
+		return []string{first, own}
+	default:
+		return []string{first}
 	}
-	return []string{h.Config.MasterIP}
 }
 
 // ControlPlanes lists the control planes that the balancer of this host knows.
@@ -60,9 +62,9 @@ func Others(h *local.Host) []string {
 	state, _ := balancer.ReadState(h.Files)
 	all := state.Addresses()
 	if !state.Told && h.Config.Join {
-		all = append(all, h.Config.MasterIP)
+		all = append(all, addresses.Text(h.Config.MasterIP))
 	}
-	return slices.DeleteFunc(all, func(ip string) bool { return ip == h.Config.IPAddress })
+	return slices.DeleteFunc(all, func(ip string) bool { return ip == h.IP() })
 }
 
 // AnotherServes returns nil if the API server of another control plane than that of the address own is

@@ -1,6 +1,7 @@
 package parts
 
 import (
+	"net/netip"
 	"slices"
 	"testing"
 
@@ -25,7 +26,7 @@ func TestAControlPlaneKnowsItselfWithoutAList(t *testing.T) {
 		{local.Worker, false, false, []string{first}},
 	} {
 		h := &local.Host{Config: config.Default(), Files: host.Files{Root: t.TempDir()}}
-		h.Config.IPAddress, h.Config.MasterIP, h.Config.Join = own, first, c.join
+		h.Config.IPAddress, h.Config.MasterIP, h.Config.Join = netip.MustParseAddr(own), netip.MustParseAddr(first), c.join
 		if c.data {
 			must.NoError(t, h.Files.MkdirAll(etcd.DataDir+"/member"))
 		}

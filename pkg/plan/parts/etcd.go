@@ -26,10 +26,10 @@ func newEtcd(h *local.Host) Etcd {
 		Files: h.Files, CA: controlplane.EtcdCA + ".crt", Cert: controlplane.EtcdRoot + ".crt", Key: controlplane.EtcdRoot + ".key",
 		Issue: func(asked *tls.CertificateRequestInfo) (*tls.Certificate, error) { return issueRoot(h.Files, asked) },
 	}
-	endpoint := etcd.Endpoint{Access: root, IP: h.Config.IPAddress}
+	endpoint := etcd.Endpoint{Access: root, IP: h.IP()}
 	member := etcd.Member{
 		Endpoint: endpoint, Name: h.Config.HostName, Peers: Others(h),
-		Addresses: addresses(h.Config.IPAddress, local.Prefix(h.Config.FlannelNetwork)),
+		Addresses: otherAddresses(h.Config.IPAddress, h.Config.FlannelNetwork.IPv4()),
 	}
 	server := etcd.Server{
 		Member: member, Docker: local.BootstrapDocker, Image: h.Image("etcd"), Version: h.Versions.Etcd,

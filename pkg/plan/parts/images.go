@@ -58,7 +58,7 @@ func registryFiles(h *local.Host) step.Step {
 			return nil, h.RegistryLost
 		}
 		if h.Registry == nil {
-			return containerd.MirrorFiles(h.Files, h.Config.Mirrors())
+			return containerd.MirrorFiles(h.Files, h.Config.RegistryMirrors)
 		}
 		hosts, err := containerd.RegistryFiles(h.Files, h.Registry, image.Upstreams())
 		if err != nil {

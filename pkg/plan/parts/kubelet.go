@@ -45,7 +45,7 @@ func newNode(h *local.Host, role string, pki controlplane.PKI) Node {
 		},
 		Pods: pods, Proxy: containerd.Proxy{Files: h.Files, Socket: socket},
 		ServiceRoute: kubelet.ServiceRoute{
-			Files: h.Files, Services: local.Prefix(h.Config.ServiceNetwork), NodeIP: h.Config.IPAddress,
+			Files: h.Files, Services: h.Config.ServiceNetwork.IPv4(), NodeIP: h.Config.IPAddress,
 		},
 		marks: marks(h, role), installed: h.Config.CNIPlugin != config.CNINone,
 	}
@@ -68,10 +68,12 @@ func (n Node) IfNetwork(s step.Step) step.Step { return s.If(n.installed) }
 func marks(h *local.Host, role string) node.Marks {
 	m := node.Marks{Labels: h.Config.NodeLabels, Taints: h.Config.NodeTaints, Own: role == local.Worker}
 	if role == local.Master {
-		m.Labels = append(slices.Clone(m.Labels), node.ControlPlaneLabel+"=")
+		m.Labels = append(slices.Clone(m.Labels), config.Label{Key: node.ControlPlaneLabel})
 	}
 	if role == local.Master && !h.Config.NoDedicated {
-		m.Taints = append(slices.Clone(m.Taints), kubelet.ControlPlaneTaint+":"+string(corev1.TaintEffectNoSchedule))
+		m.Taints = append(slices.Clone(m.Taints), config.Taint{
+			Taint: corev1.Taint{Key: kubelet.ControlPlaneTaint, Effect: corev1.TaintEffectNoSchedule},
+		})
 	}
 	return m
 }

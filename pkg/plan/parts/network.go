@@ -22,6 +22,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/maindocker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/subnet"
 )
 
 // Network is the pod network of a host: flannel's, to which docker0 is attached, or that of another
@@ -42,23 +43,22 @@ type Network struct {
 	links      []string // that kube-bootstrap creates
 	units      initsystem.Units
 	limit      time.Duration // of a step
-	leased     func() (flannel.Lease, error)
+	leased     func() (subnet.Lease, error)
 	assigned   bool // flannel assigns the subnets of hosts
 	own, other bool // pods are attached to docker0; another CNI plugin has them. Both if the settings were lost
 }
 
 func newNetwork(h *local.Host, role string, docker maindocker.Daemon) Network {
-	own, _ := netip.ParseAddr(h.Config.IPAddress) // validated by preflight
-	pods := local.Prefix(h.Config.FlannelNetwork)
+	pods := h.Config.FlannelNetwork.IPv4()
 	n := Network{
-		Flannel:  flannel.Network{CIDR: pods, Backend: h.Config.FlannelBackend, Own: own},
+		Flannel:  flannel.Network{CIDR: pods, Backend: h.Config.FlannelBackend, Own: h.Config.IPAddress},
 		Flanneld: newFlanneld(h, pods, docker),
 		Bridge:   maindocker.Bridge{Docker: docker, Lease: lease(h)},
 		Overlay: maindocker.Overlay{
 			Docker: docker, Lease: lease(h), Link: flannel.Link(h.Config.FlannelBackend), Hosts: HostNetwork(h.Config.IPAddress),
 		},
 		Filter: newFilter(h, role, pods), Firewall: newFirewall(h, role, pods),
-		Services: local.Prefix(h.Config.ServiceNetwork), assigned: h.OwnNetwork(),
+		Services: h.Config.ServiceNetwork.IPv4(), assigned: h.OwnNetwork(),
 		files: h.Files, containerd: Containerd(h), pods: pods, leased: h.Lease,
 		units: h.Units, limit: h.Timeout(),
 		own: h.OwnNetwork() || h.Saved.Lost != nil, other: !h.OwnNetwork() || h.Saved.Lost != nil,
@@ -86,11 +86,11 @@ func (n Network) OtherCNI() step.Step {
 }
 
 // CNI is the step that writes the CNI configuration.
-func (n Network) CNI() step.Step { return n.OnDocker0(containerd.WriteCNI(n.files, n.podSubnet)) }
+func (n Network) CNI() step.Step { return n.OnDocker0(containerd.WriteCNI(n.files, n.Bridge.Lease)) }
 
 // KeepPods is the step that removes pods with addresses of an earlier subnet.
 func (n Network) KeepPods() step.Step {
-	return n.OnDocker0(containerd.FollowLease(n.files, n.containerd, n.podSubnet))
+	return n.OnDocker0(containerd.FollowLease(n.files, n.containerd, n.Bridge.Lease))
 }
 
 // KeepHostPorts is the step that keeps the host ports of pods open.
@@ -114,20 +114,14 @@ func (n Network) IsNew() bool {
 	return err != nil && containerd.CNIProblems(n.files, false) == nil
 }
 
-// podSubnet returns the subnet of this host's pods, and their MTU.
-func (n Network) podSubnet() (netip.Prefix, int, error) {
-	l, err := n.Bridge.Lease()
-	return l.Subnet, l.MTU, err
-}
-
 // lease returns the lease of this host, as docker0 and the pods use it.
-func lease(h *local.Host) func() (maindocker.Lease, error) {
-	return func() (maindocker.Lease, error) {
+func lease(h *local.Host) func() (subnet.Lease, error) {
+	return func() (subnet.Lease, error) {
 		l, err := h.Lease()
 		if err != nil {
-			return maindocker.Lease{}, err
+			return l, err
 		}
-		return maindocker.Fit(h.Files, maindocker.Lease(l))
+		return maindocker.Fit(h.Files, l)
 	}
 }
 
@@ -151,11 +145,11 @@ func flannelEtcd(h *local.Host) flannel.Etcd {
 
 // HostNetwork returns the network of the interface that has an address. It is invalid if
 // no interface has it.
-func HostNetwork(ip string) netip.Prefix {
+func HostNetwork(ip netip.Addr) netip.Prefix {
 	found, _ := links.All() // preflight reports errors
 	for _, l := range found {
 		for _, a := range l.Addrs {
-			if a.Addr().String() == ip {
+			if a.Addr() == ip {
 				return a.Masked()
 			}
 		}
@@ -167,13 +161,10 @@ func HostNetwork(ip string) netip.Prefix {
 func newFilter(h *local.Host, role string, pods netip.Prefix) flannel.HostFilter {
 	f := flannel.HostFilter{
 		Etcd: flannelEtcd(h), PublicIP: h.Config.IPAddress, Backend: h.Config.FlannelBackend, Network: pods,
-		KubeletPort: kubelet.Port, ControlPlanes: controlPlaneAddresses,
+		Trusted: h.Config.TrustedNetworks, KubeletPort: kubelet.Port, ControlPlanes: controlPlaneAddresses,
 	}
 	if role == local.Master {
 		f.PeerPort, f.ClientPort = etcd.PeerPort, etcd.ClientPort
-	}
-	for _, network := range h.Config.TrustedNetworks {
-		f.Trusted = append(f.Trusted, local.Prefix(network))
 	}
 	return f
 }
@@ -215,14 +206,14 @@ func controlPlaneAddresses(ctx context.Context, client *clientv3.Client) (all []
 // DockerBridge matches a bridge that Docker has created for a network.
 var DockerBridge = regexp.MustCompile(`^(docker0|br-[0-9a-f]{12})$`)
 
-// addresses returns the IPv4 addresses of this host, other than its own and those of pods, that
+// otherAddresses returns the IPv4 addresses of this host, other than its own and those of pods, that
 // the kernel may choose for connections to other hosts.
-func addresses(own string, pods netip.Prefix) (all []string) {
+func otherAddresses(own netip.Addr, pods netip.Prefix) (all []string) {
 	found, _ := links.All() // preflight reports errors
 	for _, l := range found {
 		for _, a := range l.Addrs {
 			ip := a.Addr()
-			if l.Up && !DockerBridge.MatchString(l.Name) && ip.IsGlobalUnicast() && !pods.Contains(ip) && ip.String() != own {
+			if l.Up && !DockerBridge.MatchString(l.Name) && ip.IsGlobalUnicast() && !pods.Contains(ip) && ip != own {
 				all = append(all, ip.String())
 			}
 		}

@@ -66,7 +66,7 @@ func addressProblem(_ context.Context, h request) error {
 	if h.KeepsAddress() {
 		remedy = "assign this address to the host again, because the address of a control plane cannot change"
 	}
-	return &step.Problem{Name: "ip-address", Text: fmt.Sprintf("ipAddress: %s: no interface has this address", h.Config.IPAddress), Remedy: remedy}
+	return &step.Problem{Name: "ip-address", Text: fmt.Sprintf("ipAddress: %s: no interface has this address", h.IP()), Remedy: remedy}
 }
 
 // overlapProblem compares the pod and service networks with the host's
@@ -78,15 +78,11 @@ func overlapProblem(_ context.Context, h request) error {
 		return err
 	}
 	var problems []error
-	for field, cidr := range map[string]string{"flannelNetwork": h.Config.FlannelNetwork, "serviceNetwork": h.Config.ServiceNetwork} {
-		network, err := netip.ParsePrefix(cidr)
-		if err != nil {
-			continue // reported by the validation of the configuration
-		}
+	for field, network := range Networks(h.Host) {
 		for _, r := range routes {
 			if strange(h.Host, r) && r.Dst.Overlaps(network) {
 				problems = append(problems, &step.Problem{Name: "network-overlap",
-					Text:   fmt.Sprintf("%s: %s overlaps the route to %s on %s", field, cidr, r.Dst, r.Link),
+					Text:   fmt.Sprintf("%s: %s overlaps the route to %s on %s", field, network, r.Dst, r.Link),
 					Remedy: "choose another network"})
 			}
 		}
@@ -127,7 +123,7 @@ func firewalldProblem(ctx context.Context, h request) error {
 
 // balancedProblem compares the addresses for load balancers with the addresses of machines.
 func balancedProblem(ctx context.Context, h request) error {
-	ranges := h.Config.LoadBalancerRanges()
+	ranges := h.Config.LoadBalancerAddresses
 	if len(ranges) == 0 || h.role != local.Master || h.Config.Join {
 		return nil
 	}

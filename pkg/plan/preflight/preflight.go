@@ -129,7 +129,7 @@ func dockerProblem(ctx context.Context, h request) error {
 
 // Networks returns the networks that Docker must not give to others.
 func Networks(h *local.Host) maindocker.Networks {
-	return maindocker.Networks{"flannelNetwork": local.Prefix(h.Config.FlannelNetwork), "serviceNetwork": local.Prefix(h.Config.ServiceNetwork)}
+	return maindocker.Networks{"flannelNetwork": h.Config.FlannelNetwork.IPv4(), "serviceNetwork": h.Config.ServiceNetwork.IPv4()}
 }
 
 // DockerProblems returns what goes wrong in the Docker of an installed host by itself: it hangs, or

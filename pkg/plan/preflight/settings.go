@@ -77,13 +77,16 @@ func taintProblem(ctx context.Context, h request) error {
 	if len(add)+len(remove) == 0 {
 		return nil
 	}
-	words := add
-	for _, word := range remove {
-		words = append(words, word+"-")
+	var words []string
+	for _, t := range add {
+		words = append(words, t.String())
+	}
+	for _, t := range remove {
+		words = append(words, t.String()+"-")
 	}
 	return &step.Problem{
 		Name:   "node-taint",
-		Text:   fmt.Sprintf("nodeTaints: %q, and %q before: a worker cannot change the taints of its node", strings.Join(want, ","), strings.Join(before, ",")),
+		Text:   fmt.Sprintf("nodeTaints: %q, and %q before: a worker cannot change the taints of its node", config.Joined(want), config.Joined(before)),
 		Remedy: fmt.Sprintf("run `kubectl taint node --overwrite %s %s` as an administrator, then this command again", h.Config.HostName, strings.Join(words, " ")),
 	}
 }

@@ -1,6 +1,7 @@
 package preflight
 
 import (
+	"net/netip"
 	"strings"
 	"testing"
 
@@ -21,9 +22,9 @@ func TestImagesLoadedByHandHaveNoSignature(t *testing.T) {
 
 func TestAChangeThatCannotBeIsRefusedByName(t *testing.T) {
 	saved := local.Saved{Role: local.Master, Config: config.Default()}
-	saved.Config.IPAddress = "10.0.0.1"
+	saved.Config.IPAddress = netip.MustParseAddr("10.0.0.1")
 	asked := saved.Config
-	asked.IPAddress, asked.FlannelBackend = "10.0.0.2", "host-gw"
+	asked.IPAddress, asked.FlannelBackend = netip.MustParseAddr("10.0.0.2"), "host-gw"
 	from := config.Origin{Source: config.FromFlag, Where: "--flag"}
 	h := &local.Host{Saved: saved, Config: asked}
 	h.Config, h.Refused = saved.Keep(asked, config.Origins{"ipAddress": from, "flannelBackend": from})
@@ -38,7 +39,7 @@ func TestAChangeThatCannotBeIsRefusedByName(t *testing.T) {
 			t.Errorf("%q does not name %q", problems[0], part)
 		}
 	}
-	if h.Config.FlannelBackend != "vxlan" || h.Config.IPAddress != "10.0.0.1" {
+	if h.Config.FlannelBackend != "vxlan" || h.IP() != "10.0.0.1" {
 		t.Errorf("the refused values are in the settings: %+v", h.Config)
 	}
 }
@@ -52,7 +53,7 @@ func TestAnEtcdThatEnforcesNoRightsIsRefused(t *testing.T) {
 	} {
 		h := &local.Host{Versions: image.Versions{Etcd: c.etcd}}
 		h.Config.IgnorePreflight = []string{"etcd-version"}
-		_, err := check{"etcd-version", "", etcdProblem}.step(request{h, c.role}).Check(t.Context())
+		_, err := check{"etcd-version", "", etcdProblem}.step(request{Host: h, role: c.role}).Check(t.Context())
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.HasPrefix(err.Error(), c.want)) {
 			t.Errorf("%s, %s: got %v, want %q", c.role, c.etcd, err, c.want)
 		}

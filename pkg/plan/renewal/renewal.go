@@ -122,7 +122,7 @@ func Alone(ctx context.Context, h *local.Host, do func(context.Context) error) e
 	if !h.Files.Exists(controlplane.APIServerPod) || !parts.Several(h) || expired(h.Files) {
 		return do(ctx)
 	}
-	another := func(context.Context) error { return parts.AnotherServes(h.Files, h.Config.IPAddress) }
+	another := func(context.Context) error { return parts.AnotherServes(h.Files, h.IP()) }
 	return parts.InForce(h).Etcd.Member.Alone(h.Limited(ctx), "renewal", func(ctx context.Context) error {
 		if err := step.Until(h.Limited(ctx), another, nil); err != nil {
 			return err

@@ -24,7 +24,7 @@ func (r Resident) serveBundle(ctx context.Context, h *local.Host) error {
 		Authorities: func() ([]byte, error) { return h.Files.Read(join.ClusterCAFile) },
 	}
 	return peer.Server{Open: openBundle, Allows: readers.Allows, Certificate: p.ControlPlane.PKI.ServingCertificate}.
-		Serve(ctx, local.BundleAddress(h, h.Config.IPAddress))
+		Serve(ctx, local.BundleAddress(h, h.IP()))
 }
 
 // openBundle opens the bundle of the settings in force, which a run may have changed since the

@@ -115,7 +115,7 @@ func useOtherEtcd(h *local.Host, api controlplane.API) step.Step {
 		return len(parts.Others(h)) > 0 && !parts.UsesOtherEtcd(h), nil
 	}, func(ctx context.Context) error {
 		// The balancer of this host notices a new API server a moment after it is ready.
-		another := func(context.Context) error { return parts.AnotherServes(h.Files, h.Config.IPAddress) }
+		another := func(context.Context) error { return parts.AnotherServes(h.Files, h.IP()) }
 		if err := step.Until(step.WithLimit(ctx, step.CheckLimit(ctx)), another, nil); err != nil {
 			return err
 		}
