@@ -1,5 +1,5 @@
 // Package plan contains the plans of a control plane and a worker: all steps
-// in their order. turndown undoes them in reverse, see podNetwork, and status only
+// in their order. turndown undoes them in reverse, except as podNetwork draws, and status only
 // checks them. Its packages know the domain packages, and pass results of one, such as
 // the lease, to others. See docs/architecture.md.
 package plan

@@ -95,8 +95,11 @@ func networkManifest(t *testing.T, master machine) string {
 	t.Helper()
 	versions, err := image.For("", image.Versions{})
 	must.NoError(t, err)
-	text, err := addon.Addons{Settings: addon.Settings{
-		FlannelImage: image.Ref(versions, "flannel"), Backend: "host-gw", PodCIDR: netip.MustParsePrefix("10.1.0.0/16"), Server: "https://" + master.ip + ":6443",
+	text, err := addon.Addons{Settings: func() (addon.Settings, error) {
+		return addon.Settings{
+			FlannelImage: image.Ref(versions, "flannel"), Backend: "host-gw",
+			PodCIDR: netip.MustParsePrefix("10.1.0.0/16"), Server: "https://" + master.ip + ":6443",
+		}, nil
 	}}.Flannel()
 	must.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "network.yaml")

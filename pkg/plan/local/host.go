@@ -1,6 +1,6 @@
 // Package local determines everything that is known about this host before a
 // run: its settings, those in force, the versions, the images and the answers of
-// other machines. Plans, checks and operations are functions of a local.Host.
+// other machines. Plans, checks and operations begin with a local.Host, see parts.New.
 package local
 
 import (
