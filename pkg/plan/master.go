@@ -50,9 +50,10 @@ func masterEngines(p parts.Parts) step.Plan {
 		{p.ControlPlane.PKI.Certificates(), p.Bootstrap.Containerd()},
 		// All loads together decompress the bundle once. The other control planes enable
 		// leader election while this host starts.
-		append(early,
+		append([]step.Step{
 			p.Bootstrap.Start(), loadBootstrap(p.Images, "etcd"), loadBootstrap(p.Images, "flannel"), main, pods,
-			cniPlugins(p.Images), p.Etcd.Member.Announce().Needing(main.ID, pods.ID).If(p.Join.Wanted)),
+			cniPlugins(p.Images), p.Etcd.Member.Announce().Needing(main.ID, pods.ID).If(p.Join.Wanted),
+		}, early...),
 	}
 }
 

@@ -12,9 +12,9 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// The steps below state what they are undone after, because the usual order, all later stages first,
-// is slow. The slowest Undo restarts Docker.
-// It begins once the kubelet has stopped, and runs beside the removal of the pods and,
+// The usual order of Undo, all later stages first, is slow. The steps that the drawing names
+// therefore state what they are undone after: here, in Master and in Worker. The slowest Undo restarts
+// Docker. It begins once the kubelet has stopped, and runs beside the removal of the pods and,
 // on a worker, of the node. The removal of the pods would delay the short steps before
 // the restart. The files of the kubelet are removed after these. Their Undo also removes
 // the empty tables of the firewall: Docker writes into tables while it starts, and
