@@ -12,6 +12,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/console"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/previous"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/spelling"
 )
 
 // ownVariables are variables that belong to no flag: users set the first ones,
@@ -33,7 +34,7 @@ func warnOfVariables(con *console.Console, environ []string, c *cobra.Command) {
 		if value == "" || !strings.HasPrefix(name, "KUBE_BOOTSTRAP_") && !strings.HasPrefix(name, "K8S_DIND_") || slices.Contains(known, name) {
 			continue
 		}
-		con.Warn("warning: the variable " + name + " is not read: there is no such flag" + config.Meant(name, known))
+		con.Warn("warning: the variable " + name + " is not read: there is no such flag" + spelling.Meant(name, known))
 	}
 }
 

@@ -21,17 +21,47 @@ type OIDC struct {
 }
 
 // accessSettings are who may use the API server, and what it records.
-var accessSettings = sharing(Setting{Group: GroupComponents, Verbs: controlPlanes, Shared: true, Change: OnCluster}, []Setting{
-	{Field: "oidc.issuerURL", Flag: "oidc-issuer-url", Help: "URL of the OpenID provider whose tokens the API server accepts", as: issuer},
+var accessSettings = sharing(Setting{
+	Group: GroupComponents, Verbs: controlPlanes, Shared: true, Change: OnCluster,
+}, []Setting{
+	{
+		Field: "oidc.issuerURL", Flag: "oidc-issuer-url",
+		Help: "URL of the OpenID provider whose tokens the API server accepts", as: issuer,
+	},
 	{Field: "oidc.clientID", Flag: "oidc-client-id", Help: "client that the tokens must be issued for"},
-	{Field: "oidc.usernameClaim", Flag: "oidc-username-claim", Help: "claim of a token that contains the name of the user (empty: sub)"},
-	{Field: "oidc.usernamePrefix", Flag: "oidc-username-prefix", Help: "beginning of the names of these users in the cluster (empty: oidc:, -: none)"},
-	{Field: "oidc.groupsClaim", Flag: "oidc-groups-claim", Help: "claim of a token that contains the groups of the user (empty: no groups)"},
-	{Field: "oidc.groupsPrefix", Flag: "oidc-groups-prefix", Help: "beginning of the names of these groups in the cluster (empty: oidc:)", check: on(groupsPrefix)},
-	{Field: "oidc.ca", Flag: "oidc-ca", Help: "certificate authority of the OpenID provider, in PEM (empty: the system's)", check: on(certificates)},
-	{Field: "oidc.caFile", Flag: "oidc-ca-file", Holds: "oidc.ca", Change: EachRun, Help: "file that holds oidc.ca, - for standard input; its content is kept"},
-	{Field: "auditPolicy", Flag: "audit-policy", Help: "policy of the API server's audit log, as JSON or YAML (empty: that of kube-bootstrap)", as: mapping, check: on(components.AuditPolicy)},
-	{Field: "auditPolicyFile", Flag: "audit-policy-file", Holds: "auditPolicy", Change: EachRun, Help: "file that holds auditPolicy, - for standard input; its content is kept"},
+	{
+		Field: "oidc.usernameClaim", Flag: "oidc-username-claim",
+		Help: "claim of a token that contains the name of the user (empty: sub)",
+	},
+	{
+		Field: "oidc.usernamePrefix", Flag: "oidc-username-prefix",
+		Help: "beginning of the names of these users in the cluster (empty: oidc:, -: none)",
+	},
+	{
+		Field: "oidc.groupsClaim", Flag: "oidc-groups-claim",
+		Help: "claim of a token that contains the groups of the user (empty: no groups)",
+	},
+	{
+		Field: "oidc.groupsPrefix", Flag: "oidc-groups-prefix",
+		Help: "beginning of the names of these groups in the cluster (empty: oidc:)", check: on(groupsPrefix),
+	},
+	{
+		Field: "oidc.ca", Flag: "oidc-ca",
+		Help: "certificate authority of the OpenID provider, in PEM (empty: the system's)", check: on(certificates),
+	},
+	{
+		Field: "oidc.caFile", Flag: "oidc-ca-file", Holds: "oidc.ca", Change: EachRun,
+		Help: "file that holds oidc.ca, - for standard input; its content is kept",
+	},
+	{
+		Field: "auditPolicy", Flag: "audit-policy",
+		Help: "policy of the API server's audit log, as JSON or YAML (empty: that of kube-bootstrap)", as: mapping,
+		check: on(components.AuditPolicy),
+	},
+	{
+		Field: "auditPolicyFile", Flag: "audit-policy-file", Holds: "auditPolicy", Change: EachRun,
+		Help: "file that holds auditPolicy, - for standard input; its content is kept",
+	},
 })
 
 // issuer is the URL of an identity provider.
@@ -39,8 +69,10 @@ var issuer = kind("string", parseIssuer, urlText)
 
 func parseIssuer(s string) (url.URL, error) {
 	u, err := parseURL(s)
-	if err != nil || u != (url.URL{}) && (u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "") {
-		return url.URL{}, errors.New("must be an https URL without user, query and fragment, such as https://accounts.example.com")
+	further := u.User != nil || u.RawQuery != "" || u.Fragment != ""
+	if err != nil || u != (url.URL{}) && (u.Scheme != "https" || u.Host == "" || further) {
+		return url.URL{}, errors.New("must be an https URL without user, query and fragment, " +
+			"such as https://accounts.example.com")
 	}
 	return u, nil
 }

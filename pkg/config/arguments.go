@@ -63,6 +63,9 @@ func asJSON[M ~map[string]V, V any](m M) string {
 	return string(data)
 }
 
+// parseLines reads arguments that only lines separate.
+func parseLines(text string) (Arguments, error) { return parseArguments(text, "\n") }
+
 // parseArguments reads one mapping or NAME=VALUE from each line. Separators
 // are the characters that end a NAME=VALUE.
 func parseArguments(text, separators string) (Arguments, error) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/catalog"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/components"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/spelling"
 )
 
 // Components are the settings of single components. The components of one kind have
@@ -30,9 +31,12 @@ type KubeProxy struct {
 }
 
 // componentSettings are the block "components", and what components share.
-var componentSettings = sharing(Setting{Group: GroupComponents, Verbs: controlPlanes, Shared: true, Change: OnCluster}, append(programRows(), []Setting{{
+var componentSettings = sharing(Setting{
+	Group: GroupComponents, Verbs: controlPlanes, Shared: true, Change: OnCluster,
+}, append(programRows(), []Setting{{
 	Field: "components.kubeProxy.config", Flag: "kube-proxy-config",
-	Help: "further fields of the configuration of kube-proxy, as JSON or YAML: {mode: nftables}", as: mapping, check: on(components.ProxyConfig),
+	Help: "further fields of the configuration of kube-proxy, as JSON or YAML: {mode: nftables}", as: mapping,
+	check: on(components.ProxyConfig),
 }, {
 	Field: "featureGates", Flag: "feature-gates", Verbs: hosts,
 	Help: "alpha and beta features of Kubernetes to switch: NAME=true or NAME=false, comma separated",
@@ -144,7 +148,7 @@ func knownName(name, what string, known []string, err error) string {
 	case slices.Contains(known, name):
 		return ""
 	}
-	return "is no " + what + cmp.Or(Meant(name, known), "; --help of the component lists all of them")
+	return "is no " + what + cmp.Or(spelling.Meant(name, known), "; --help of the component lists all of them")
 }
 
 // newerFields reports the kubelet fields, of all nodes and of single ones, that

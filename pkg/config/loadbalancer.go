@@ -25,8 +25,9 @@ func (c Config) overlapping(wrong func(name, value, format string, args ...any))
 	if value != "" && !c.Join && !slices.Contains(c.Addons, AddonMetalLB) {
 		wrong(name, value, "needs the addon %s; add it to addons", AddonMetalLB)
 	}
+	networks := map[string]netip.Prefix{"flannelNetwork": c.FlannelNetwork.IPv4(), "serviceNetwork": c.ServiceNetwork.IPv4()}
 	for _, r := range c.LoadBalancerAddresses {
-		for other, network := range map[string]netip.Prefix{"flannelNetwork": c.FlannelNetwork.IPv4(), "serviceNetwork": c.ServiceNetwork.IPv4()} {
+		for other, network := range networks {
 			if r.Overlaps(addresses.Of(network)) {
 				wrong(name, value, "%s overlaps %s %s; choose addresses of the hosts' network", r, other, network)
 			}

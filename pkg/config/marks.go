@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,10 +26,15 @@ func (l *Label) UnmarshalText(text []byte) (err error) {
 
 func parseLabel(s string) (Label, error) {
 	key, value, ok := strings.Cut(s, "=")
-	if !ok || len(validation.IsQualifiedName(key)) > 0 || len(validation.IsValidLabelValue(value)) > 0 {
-		return Label{}, fmt.Errorf("must be KEY=VALUE, such as disk=ssd")
+	if !ok || !isPair(key, value) {
+		return Label{}, errors.New("must be KEY=VALUE, such as disk=ssd")
 	}
 	return Label{key, value}, nil
+}
+
+// isPair reports whether Kubernetes accepts a key and a value of a label or a taint.
+func isPair(key, value string) bool {
+	return len(validation.IsQualifiedName(key)) == 0 && len(validation.IsValidLabelValue(value)) == 0
 }
 
 // A kubelet may set labels of its own node in these domains that Kubernetes
@@ -43,7 +49,8 @@ var (
 func nodeLabels(labels []Label) string {
 	for _, l := range labels {
 		if reserved(l.Key) {
-			return fmt.Sprintf("%s is in a domain that Kubernetes keeps for itself; use one of your own, or %s/...", l.Key, allowedPrefixes[0])
+			return fmt.Sprintf("%s is in a domain that Kubernetes keeps for itself; use one of your own, or %s/...",
+				l.Key, allowedPrefixes[0])
 		}
 	}
 	return ""
@@ -72,13 +79,16 @@ func (t *Taint) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-var taintEffects = []string{string(corev1.TaintEffectNoSchedule), string(corev1.TaintEffectPreferNoSchedule), string(corev1.TaintEffectNoExecute)}
+var taintEffects = []string{
+	string(corev1.TaintEffectNoSchedule), string(corev1.TaintEffectPreferNoSchedule), string(corev1.TaintEffectNoExecute),
+}
 
 func parseTaint(s string) (Taint, error) {
 	taint, effect, ok := strings.Cut(s, ":")
 	key, value, _ := strings.Cut(taint, "=")
-	if !ok || !slices.Contains(taintEffects, effect) || len(validation.IsQualifiedName(key)) > 0 || len(validation.IsValidLabelValue(value)) > 0 {
-		return Taint{}, fmt.Errorf("must be KEY=VALUE:EFFECT, such as dedicated=db:NoSchedule; the effects are %s", strings.Join(taintEffects, ", "))
+	if !ok || !slices.Contains(taintEffects, effect) || !isPair(key, value) {
+		return Taint{}, fmt.Errorf("must be KEY=VALUE:EFFECT, such as dedicated=db:NoSchedule; the effects are %s",
+			strings.Join(taintEffects, ", "))
 	}
 	return Taint{corev1.Taint{Key: key, Value: value, Effect: corev1.TaintEffect(effect)}}, nil
 }

@@ -80,7 +80,8 @@ func parseAddress(s string) (netip.Addr, error) {
 
 // The checks of networks.
 var (
-	flannelNetwork = sized(8, 23, "is too large: use at most a /8", "is too small: each host gets a /24, so two hosts need at least a /23")
+	flannelNetwork = sized(8, 23, "is too large: use at most a /8",
+		"is too small: each host gets a /24, so two hosts need at least a /23")
 	serviceNetwork = sized(12, 27, "is too large: the API server takes at most a /12", "is too small: use at least a /27")
 )
 

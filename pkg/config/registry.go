@@ -15,17 +15,44 @@ import (
 // registrySettings are the block "registry" of a file. A host that uses a
 // registry saves these settings in a separate file, with the contents of the files
 // that they name.
-var registrySettings = sharing(Setting{Group: GroupRegistry, Verbs: loads | Push, Unsaved: true, Change: Freely}, []Setting{
-	{Field: "registry.address", Flag: "registry", Env: "REG_PREFIX", Help: "private registry that images are taken from: registry[:port][/prefix]", shown: mirror.Shown, check: on(registry)},
-	{Field: "registry.username", Flag: "registry-username", Help: "user of the private registry (empty: as Docker's configuration says)"},
+var registrySettings = sharing(Setting{
+	Group: GroupRegistry, Verbs: loads | Push, Unsaved: true, Change: Freely,
+}, []Setting{
+	{
+		Field: "registry.address", Flag: "registry", Env: "REG_PREFIX",
+		Help: "private registry that images are taken from: registry[:port][/prefix]", shown: mirror.Shown,
+		check: on(registry),
+	},
+	{
+		Field: "registry.username", Flag: "registry-username",
+		Help: "user of the private registry (empty: as Docker's configuration says)",
+	},
 	{Field: "registry.password", Flag: "registry-password", Secret: true, NoFlag: true, Help: "password of that user"},
-	{Field: "registry.passwordFile", Flag: "registry-password-file", Holds: "registry.password", Help: "file that holds the password of that user, - for standard input"},
-	{Field: "registry.token", Flag: "registry-token", Secret: true, NoFlag: true, Help: "bearer token for the private registry, instead of user and password"},
-	{Field: "registry.tokenFile", Flag: "registry-token-file", Holds: "registry.token", Help: "file that holds the bearer token, - for standard input"},
-	{Field: "registry.ca", Flag: "registry-ca", Help: "file with the certificate authority of the private registry (empty: the system's)"},
-	{Field: "registry.cert", Flag: "registry-cert", Help: "file with the client certificate to show to the private registry"},
+	{
+		Field: "registry.passwordFile", Flag: "registry-password-file", Holds: "registry.password",
+		Help: "file that holds the password of that user, - for standard input",
+	},
+	{
+		Field: "registry.token", Flag: "registry-token", Secret: true, NoFlag: true,
+		Help: "bearer token for the private registry, instead of user and password",
+	},
+	{
+		Field: "registry.tokenFile", Flag: "registry-token-file", Holds: "registry.token",
+		Help: "file that holds the bearer token, - for standard input",
+	},
+	{
+		Field: "registry.ca", Flag: "registry-ca",
+		Help: "file with the certificate authority of the private registry (empty: the system's)",
+	},
+	{
+		Field: "registry.cert", Flag: "registry-cert",
+		Help: "file with the client certificate to show to the private registry",
+	},
 	{Field: "registry.key", Flag: "registry-key", Help: "file with the key of the client certificate"},
-	{Field: "registry.insecure", Flag: "insecure", Default: "false", Help: "trust the private registry with any certificate, or with plain HTTP"},
+	{
+		Field: "registry.insecure", Flag: "insecure", Default: "false",
+		Help: "trust the private registry with any certificate, or with plain HTTP",
+	},
 })
 
 func registry(s string) string {
@@ -63,16 +90,33 @@ func (c Config) mirrors(wrong func(name, value, format string, args ...any)) {
 		seen = append(seen, m.Of)
 	}
 	if len(seen) > 0 && c.Registry.Address != "" {
-		wrong("registryMirrors", list(c.RegistryMirrors, mirror.Mirror.String), "is not used with registry.address, which already serves the images of other registries; omit one of them")
+		wrong("registryMirrors", Joined(c.RegistryMirrors),
+			"is not used with registry.address, which already serves the images of other registries; omit one of them")
 	}
+}
+
+func isSite(u url.URL) bool {
+	return (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && u.RawQuery == "" && u.Fragment == ""
 }
 
 // downloadSettings are where and how official images and files are pulled.
 var downloadSettings = sharing(Setting{Group: GroupImages, Verbs: pulls, Change: Freely}, []Setting{
-	{Field: "downloadMirror", Flag: "download-mirror", Help: "where to find the release files of Kubernetes (empty: https://dl.k8s.io)", shown: mirror.Shown, as: site},
-	{Field: "cniMirror", Flag: "cni-mirror", Help: "where to find the releases of the CNI plugins (empty: github.com)", shown: mirror.Shown, as: site},
-	{Field: "caFile", Flag: "ca-file", Help: "file with certificates of authorities to trust when images are pulled, beside the system's"},
-	{Field: "stallTimeout", Flag: "stall-timeout", Default: "30s", Help: "how long a server of images may send nothing before the request is repeated"},
+	{
+		Field: "downloadMirror", Flag: "download-mirror",
+		Help: "where to find the release files of Kubernetes (empty: https://dl.k8s.io)", shown: mirror.Shown, as: site,
+	},
+	{
+		Field: "cniMirror", Flag: "cni-mirror", Help: "where to find the releases of the CNI plugins (empty: github.com)",
+		shown: mirror.Shown, as: site,
+	},
+	{
+		Field: "caFile", Flag: "ca-file",
+		Help: "file with certificates of authorities to trust when images are pulled, beside the system's",
+	},
+	{
+		Field: "stallTimeout", Flag: "stall-timeout", Default: "30s",
+		Help: "how long a server of images may send nothing before the request is repeated",
+	},
 })
 
 // site is a URL below which files are downloaded.
@@ -83,7 +127,7 @@ func parseSite(s string) (url.URL, error) {
 	switch {
 	case strings.Contains(s, "@"):
 		return url.URL{}, errors.New("must have no user in it, which others could read")
-	case err != nil || u != (url.URL{}) && (u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.RawQuery != "" || u.Fragment != ""):
+	case err != nil || u != (url.URL{}) && !isSite(u):
 		return url.URL{}, errors.New("must begin with https:// and a host (or http://, which is not encrypted)")
 	}
 	return u, nil
@@ -91,12 +135,18 @@ func parseSite(s string) (url.URL, error) {
 
 // mirrorSettings are where the pods of a host get their images from.
 var mirrorSettings = []Setting{{
-	Field: "registryMirrors", Flag: "registry-mirror", Group: GroupImages, Verbs: hosts | Pull, Shared: true, Change: OnCluster,
-	Help: "registries that serve the images of others, to pods and to a pull: REGISTRY=[http://]HOST[/PREFIX], comma separated", shown: mirror.Shown,
+	Field: "registryMirrors", Flag: "registry-mirror", Group: GroupImages, Verbs: hosts | Pull, Shared: true,
+	Change: OnCluster,
+	Help:   "registries that serve the images of others, to pods and to a pull: REGISTRY=[http://]HOST[/PREFIX], comma separated",
+	shown:  mirror.Shown,
 }, {
-	Field: "localRegistry", Flag: "local-registry", Group: GroupContainers, Default: "0", Verbs: ClusterUp, Change: Freely,
-	Help: "port of 127.0.0.1 of the engine's machine, such as 5000, for a registry of this cluster, which also keeps what nodes pull; 0: none", check: on(portOrNone),
+	Field: "localRegistry", Flag: "local-registry", Group: GroupContainers, Default: "0", Verbs: ClusterUp,
+	Change: Freely,
+	Help:   "port of 127.0.0.1 of the engine's machine, such as 5000, for a registry of this cluster, which also keeps what nodes pull; 0: none",
+	check:  on(portOrNone),
 }, {
-	Field: "localRegistryCache", Flag: "local-registry-cache", Group: GroupContainers, Default: "10Gi", Verbs: ClusterUp, Change: Freely,
-	Help: "disk space for the images of other registries that the registry of this cluster keeps; it removes the least recently used first", as: amount,
+	Field: "localRegistryCache", Flag: "local-registry-cache", Group: GroupContainers, Default: "10Gi",
+	Verbs: ClusterUp, Change: Freely,
+	Help: "disk space for the images of other registries that the registry of this cluster keeps; it removes the least recently used first",
+	as:   amount,
 }}

@@ -3,9 +3,12 @@ package config
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/spelling"
 )
 
 // Verb is a set of commands that take a setting as a flag.
@@ -193,4 +196,16 @@ func (c Config) Args(verb Verb, given Origins) []string {
 		args = append(args, "--"+s.Flag+"="+raw)
 	}
 	return args
+}
+
+// Suggestion names the field that was probably meant by a flag, variable or field.
+func Suggestion(name string) string {
+	var fields []string
+	for _, s := range settings {
+		if name == s.Flag || name == s.Env {
+			return fmt.Sprintf(", did you mean %s?", s.Field)
+		}
+		fields = append(fields, s.Field)
+	}
+	return cmp.Or(spelling.Meant(name, fields), "; `kube-bootstrap config init` prints all there are")
 }

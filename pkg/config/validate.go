@@ -79,15 +79,15 @@ func (c Config) each() field.ErrorList {
 			errs = append(errs, field.NotSupported(path, raw, s.Values))
 		default:
 			if must := s.Must(c); must != "" {
-				errs = append(errs, field.Invalid(path, s.excerpt(raw), must))
+				errs = append(errs, field.Invalid(path, s.Excerpt(raw), must))
 			}
 		}
 	}
 	return errs
 }
 
-// excerpt returns what an error contains of a value.
-func (s Setting) excerpt(raw string) string {
+// Excerpt returns what an error contains of a value.
+func (s Setting) Excerpt(raw string) string {
 	const most = 200 // bytes
 	shown := s.Masked(raw)
 	if len(shown) > most {

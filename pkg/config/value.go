@@ -47,7 +47,7 @@ func kind[T any](name string, parse func(string) (T, error), print func(T) strin
 
 // kinds are the kinds of settings by the types of their fields.
 var kinds = map[reflect.Type]func(field any) value{
-	reflect.TypeFor[string]():        kind("string", func(s string) (string, error) { return strings.TrimSpace(s), nil }, asItIs),
+	reflect.TypeFor[string]():        kind("string", trimmed, asItIs),
 	reflect.TypeFor[bool]():          kind("bool", or(strconv.ParseBool, "must be true or false"), strconv.FormatBool),
 	reflect.TypeFor[int]():           kind("int", or(strconv.Atoi, "must be a whole number"), strconv.Itoa),
 	reflect.TypeFor[time.Duration](): kind("duration", parseSpan, shortSpan),
@@ -65,7 +65,7 @@ var kinds = map[reflect.Type]func(field any) value{
 
 	// Arguments are a mapping in a file, and NAME=VALUE as a flag, which may be
 	// repeated. A mapping on one line is accepted everywhere.
-	reflect.TypeFor[Arguments](): kind("arguments", func(s string) (Arguments, error) { return parseArguments(s, "\n") }, asJSON[Arguments]),
+	reflect.TypeFor[Arguments](): kind("arguments", parseLines, asJSON[Arguments]),
 	// Gates are arguments that are true or false, and that commas may separate.
 	reflect.TypeFor[map[string]bool](): kind("gates", parseGates, asJSON[map[string]bool]),
 }
@@ -110,6 +110,8 @@ func (s Setting) at(c *Config) value {
 }
 
 func asItIs(s string) string { return s }
+
+func trimmed(s string) (string, error) { return strings.TrimSpace(s), nil }
 
 // or returns parse with an error that says what the text must be.
 func or[T any](parse func(string) (T, error), must string) func(string) (T, error) {

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/exit"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/previous"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/spelling"
 )
 
 // suggested lists the names that other tools use for a command.
@@ -165,7 +165,7 @@ func flagError(c *cobra.Command, err error) error {
 		}
 		var known []string
 		c.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, "--"+f.Name) })
-		err = fmt.Errorf("%w%s", err, config.Meant("--"+unknown.GetSpecifiedName(), known))
+		err = fmt.Errorf("%w%s", err, spelling.Meant("--"+unknown.GetSpecifiedName(), known))
 	}
 	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok && invalid.GetFlag().Value.Type() == "duration" {
 		return exit.Usage(fmt.Errorf("--%s %q: must be a duration in hours, minutes or seconds, such as 24h or 90s", invalid.GetFlag().Name, invalid.GetValue()))

@@ -24,6 +24,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/output"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/reference"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/spelling"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/preflight"
 )
 
@@ -99,7 +100,7 @@ func explain(name string) (explained, error) {
 			return one, nil
 		}
 	}
-	text := fmt.Sprintf("there is no problem %q", name) + cmp.Or(config.Meant(name, problemNames()), "; `kube-bootstrap explain` lists all names")
+	text := fmt.Sprintf("there is no problem %q", name) + cmp.Or(spelling.Meant(name, problemNames()), "; `kube-bootstrap explain` lists all names")
 	if config.IsSetting(name) {
 		text = fmt.Sprintf("--%s is a setting, and a problem of this name says that a cluster or a host was set up with another value", name)
 	}

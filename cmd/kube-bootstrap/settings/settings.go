@@ -62,7 +62,8 @@ func Load(env func(string) string, flags *pflag.FlagSet, verb config.Verb, role 
 	if verb&config.Preflight != 0 {
 		role = "" // the checks report the missing settings beside the problems of the host
 	}
-	err = errors.Join(err, origins.Tell(preflight.CheckIgnored(cfg.IgnorePreflight)), origins.Tell(invalid(possible(cfg, origins, verb), origins, role, err)))
+	wrong := invalid(possible(cfg, origins, verb), origins, role, err)
+	err = errors.Join(err, origins.Tell(preflight.CheckIgnored(cfg.IgnorePreflight)), origins.Tell(wrong))
 	return cfg, origins, exit.Usage(err)
 }
 

@@ -177,7 +177,7 @@ func (d decoder) set(c *config.Config, s config.Setting, path string, val *yaml.
 		err = s.Set(c, raw)
 	}
 	if err != nil {
-		return d.wrong(val, path, fmt.Sprintf("%q: %v", s.Masked(raw), err))
+		return d.wrong(val, path, fmt.Sprintf("%q: %v", s.Excerpt(raw), err))
 	}
 	return nil
 }

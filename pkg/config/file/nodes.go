@@ -10,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/spelling"
 )
 
 func (d decoder) nodes(c *config.Config, val *yaml.Node, origins config.Origins) error {
@@ -59,7 +60,7 @@ func (d decoder) nodeField(n *config.Node, key, val *yaml.Node, path string, ori
 	case !known && !d.strict:
 		return nil
 	case !known:
-		return d.wrong(key, path, "unknown field"+config.DidYouMean(key.Value, config.NodeFields))
+		return d.wrong(key, path, "unknown field"+spelling.DidYouMean(key.Value, config.NodeFields))
 	case val.Kind != yaml.ScalarNode:
 		return d.wrong(val, path, "must be a single value")
 	}

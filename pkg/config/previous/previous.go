@@ -11,6 +11,7 @@ import (
 	"unicode"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/spelling"
 )
 
 // Sections are the sections of a file of a local cluster of kubeadm, which has no header.
@@ -79,7 +80,7 @@ func Setting(path string) (config.Setting, bool) { return config.Find(fields[pat
 
 // Suggestion names the field that was probably meant, or all fields.
 func Suggestion(path string) string {
-	return config.DidYouMean(path, slices.Sorted(maps.Keys(fields)))
+	return spelling.DidYouMean(path, slices.Sorted(maps.Keys(fields)))
 }
 
 // Variables has the remedies for variables of the previous scripts that are no

@@ -59,7 +59,7 @@ func fromFlags(cfg *config.Config, s config.Setting, flags *pflag.FlagSet, origi
 func take(cfg *config.Config, s config.Setting, raw string, from config.Origin, origins config.Origins) error {
 	origins[s.Field] = from
 	if err := s.Set(cfg, raw); err != nil {
-		return field.Invalid(field.NewPath(s.Field), s.Masked(raw), fmt.Sprintf("%v (from %s)", err, from))
+		return field.Invalid(field.NewPath(s.Field), s.Excerpt(raw), fmt.Sprintf("%v (from %s)", err, from))
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/spelling"
 )
 
 // problemNames are the names that --ignore-preflight accepts: the names of
@@ -43,7 +44,7 @@ func CheckIgnored(names []string) field.ErrorList {
 		if slices.Contains(problemNames, name) || portName.MatchString(name) {
 			continue
 		}
-		text := "preflight has no problem of this name" + config.Meant(name, problemNames)
+		text := "preflight has no problem of this name" + spelling.Meant(name, problemNames)
 		if slices.Contains(firmNames, name) || config.IsSetting(name) { // a refused change has the name of its flag
 			text = "this problem cannot be ignored; solve it as its message says, and omit the name here"
 		}

@@ -1,25 +1,13 @@
-package config
+// Package spelling finds the names that a user probably meant.
+package spelling
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 )
-
-// Suggestion names the field that was probably meant by a flag, variable or field.
-func Suggestion(name string) string {
-	var fields []string
-	for _, s := range settings {
-		if name == s.Flag || name == s.Env {
-			return fmt.Sprintf(", did you mean %s?", s.Field)
-		}
-		fields = append(fields, s.Field)
-	}
-	return cmp.Or(Meant(name, fields), "; `kube-bootstrap config init` prints all there are")
-}
 
 // DidYouMean returns the known names that were probably meant, or all known names.
 func DidYouMean(name string, known []string) string {
