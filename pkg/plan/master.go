@@ -59,7 +59,7 @@ func masterEtcd(h *local.Host) step.Plan {
 	etcd := parts.Etcd(h)
 	return step.Plan{
 		{parts.StartEtcd(h), startAgent(h, local.Master)},
-		{parts.EtcdServer(h).Room()},
+		{parts.EtcdServer(h).Database().Room()},
 		{etcd.EnableAuth(), parts.OnDocker0(h, parts.Network(h).Publish(etcd)), parts.StaticPods(h).Early()},
 		{membership.Admitted(h)},
 	}

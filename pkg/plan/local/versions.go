@@ -142,7 +142,7 @@ func SkewProblem(h *Host, role string) error {
 	running := h.Saved.Config.KubernetesVersion
 	problems := []error{skewed(catalog.CheckChange(running, h.Config.KubernetesVersion),
 		"keep "+running+", take a newer patch of it, or set up a new cluster after `kube-bootstrap turndown`")}
-	started, err := etcd.Started(h.Files)
+	started, err := etcd.DataOf(h.Files).Started()
 	if err != nil {
 		return err
 	}

@@ -135,7 +135,7 @@ func knownHosts(ctx context.Context, h *local.Host) (all []join.Host, err error)
 
 // HoldsLastCopy reports whether this host has the only member of etcd.
 func HoldsLastCopy(h *local.Host) bool {
-	return h.Saved.Role == local.Master && len(parts.Others(h)) == 0 && etcd.HasData(h.Files)
+	return h.Saved.Role == local.Master && len(parts.Others(h)) == 0 && etcd.DataOf(h.Files).Exist()
 }
 
 // Share uploads the encrypted certificate authorities for a further control

@@ -32,7 +32,7 @@ func seeds(h *local.Host, role string) []string {
 	switch own := h.Config.IPAddress; {
 	case role != local.Worker && !h.Config.Join:
 		return []string{own}
-	case role != local.Worker && etcd.HasData(h.Files) && own != h.Config.MasterIP:
+	case role != local.Worker && etcd.DataOf(h.Files).Exist() && own != h.Config.MasterIP:
 		return []string{h.Config.MasterIP, own}
 	}
 	return []string{h.Config.MasterIP}

@@ -13,13 +13,13 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Etcd returns the etcd of this host, as its clients reach it.
-func Etcd(h *local.Host) etcd.Endpoint {
-	root := etcd.Access{
+// Etcd returns the client of this host's etcd.
+func Etcd(h *local.Host) etcd.Client {
+	root := etcd.Credentials{
 		Files: h.Files, CA: controlplane.EtcdCA + ".crt", Cert: controlplane.EtcdRoot + ".crt", Key: controlplane.EtcdRoot + ".key",
 		Issue: func(asked *tls.CertificateRequestInfo) (*tls.Certificate, error) { return issueRoot(h.Files, asked) },
 	}
-	return etcd.Endpoint{Access: root, IP: h.Config.IPAddress}
+	return etcd.Client{Credentials: root, IP: h.Config.IPAddress}
 }
 
 // issueRoot makes root's certificate for an etcd that trusts another authority than that of
@@ -40,12 +40,15 @@ func issueRoot(files host.Files, asked *tls.CertificateRequestInfo) (*tls.Certif
 
 // EtcdMember returns this host as a member of etcd.
 func EtcdMember(h *local.Host) etcd.Member {
-	return etcd.Member{Endpoint: Etcd(h), Name: h.Config.HostName, Addresses: addresses(h), Peers: Others(h)}
+	return etcd.Member{
+		Client: Etcd(h), Data: etcd.DataOf(h.Files),
+		Name: h.Config.HostName, Addresses: addresses(h), Peers: Others(h),
+	}
 }
 
 // EtcdServer returns the container of etcd.
-func EtcdServer(h *local.Host) etcd.Server {
-	return etcd.Server{
+func EtcdServer(h *local.Host) etcd.Container {
+	return etcd.Container{
 		Member: EtcdMember(h), Docker: local.BootstrapDocker, Image: h.Image("etcd"), Version: h.Versions.Etcd,
 		RestartPolicy: h.Config.RestartPolicy, ExtraArgs: h.Config.ExtraArgs("etcd"),
 		ServingCert: controlplane.EtcdServer + ".crt",

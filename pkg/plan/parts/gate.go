@@ -44,8 +44,8 @@ func Gate(h *local.Host) gate.Gate {
 
 // asOwn returns the TLS configuration with which this host is a client of etcd.
 func asOwn(h *local.Host) func() (*tls.Config, error) {
-	own := Etcd(h)
-	return func() (*tls.Config, error) { return host.ClientTLS(h.Files, own.CA, own.Cert, own.Key) }
+	root := Etcd(h).Credentials
+	return func() (*tls.Config, error) { return host.ClientTLS(h.Files, root.CA, root.Cert, root.Key) }
 }
 
 // serving returns the TLS configuration of the gate: it has the certificate of etcd,

@@ -117,7 +117,7 @@ func controlPlane(h *local.Host) controlplane.Host {
 func PKI(h *local.Host) controlplane.PKI {
 	return controlplane.PKI{
 		Host: controlPlane(h), ExtraNames: h.Config.TLSSANs, EtcdUser: etcd.HostUser(h.Config.HostName),
-		Sealed: etcd.HasData(h.Files), Now: time.Now,
+		Sealed: etcd.DataOf(h.Files).Exist(), Now: time.Now,
 	}
 }
 

@@ -95,7 +95,7 @@ func serveEtcd(ctx context.Context, h *local.Host) error {
 // keepRoom keeps the database of etcd below its quota.
 func (r Resident) keepRoom(ctx context.Context, h *local.Host) error {
 	return agent.WhileUnchanged(h.Limited(ctx), h.Files, func(ctx context.Context) error {
-		return parts.EtcdServer(h).KeepRoom(ctx, r.failed("etcd"))
+		return parts.EtcdServer(h).Database().KeepRoom(ctx, r.failed("etcd"))
 	}, join.EtcdCAFile)
 }
 
