@@ -58,8 +58,8 @@ func (h *Host) KnownVersions() image.Versions {
 	if from := h.ImagesFrom(); from == FromBundle || from == FromHost {
 		if bundle, err := h.Source().Open(); err == nil {
 			defer bundle.Close()
-			if bundle.Versions.Kubernetes == wanted.Kubernetes {
-				return bundle.Versions
+			if bundle.Manifest.Versions.Kubernetes == wanted.Kubernetes {
+				return bundle.Manifest.Versions
 			}
 		}
 	}

@@ -96,7 +96,7 @@ func AddonManifest(h *local.Host, name string) Manifest {
 // saved once it was applied, because a second run must not depend on the
 // user's file or on the internet. The first line of the copy is its origin.
 type Manifest struct {
-	*local.Host
+	host       *local.Host
 	field      string // of the settings
 	from, kept string
 }
@@ -104,7 +104,7 @@ type Manifest struct {
 // text returns the manifest: the saved copy of a download, and otherwise the
 // user's file, or the saved copy if that cannot be read.
 func (m Manifest) text(ctx context.Context) ([]byte, error) {
-	kept, err := m.Files.Read(m.kept)
+	kept, err := m.host.Files.Read(m.kept)
 	isKept := err == nil && bytes.HasPrefix(kept, m.origin())
 	if isKept && config.IsURL(m.from) {
 		return kept, nil
@@ -118,12 +118,12 @@ func (m Manifest) text(ctx context.Context) ([]byte, error) {
 
 func (m Manifest) fetch(ctx context.Context) ([]byte, error) {
 	if !config.IsURL(m.from) {
-		if local.Foreign(m.Host, m.field, m.from) {
+		if local.Foreign(m.host, m.field, m.from) {
 			return nil, local.ForeignError(m.field, m.from)
 		}
 		return os.ReadFile(m.from)
 	}
-	return m.Downloads.Get(m.Limited(ctx), m.from)
+	return m.host.Downloads.Get(m.host.Limited(ctx), m.from)
 }
 
 func (m Manifest) origin() []byte { return []byte("# from " + m.from + "\n") }
@@ -142,7 +142,7 @@ func (m Manifest) keep(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return m.Files.Put([]host.File{{Path: m.kept, Data: data}})
+	return m.host.Files.Put([]host.File{{Path: m.kept, Data: data}})
 }
 
 // ApplyManifest returns the step that applies a manifest and saves a copy
