@@ -29,8 +29,8 @@ var layers = [][]string{
 	{"pkg/step", "pkg/catalog"},
 	{"pkg/config"},
 	{"pkg/host", "pkg/pki", "pkg/kube", "pkg/link"},
-	{"pkg/docker", "pkg/rotation", "pkg/node"},
-	{"pkg/image", "pkg/fetch", "pkg/registry", "pkg/driver", "pkg/dump"},
+	{"pkg/docker", "pkg/rollout", "pkg/node"},
+	{"pkg/image", "pkg/fetch", "pkg/registry", "pkg/driver", "pkg/dump", "pkg/rotation"},
 	{"pkg/bundle", "pkg/imagestore", "pkg/cniplugins", "pkg/localregistry"},
 	{
 		"pkg/agent", "pkg/bootstrapdocker", "pkg/etcd", "pkg/balancer", "pkg/flannel", "pkg/firewall", "pkg/maindocker", "pkg/containerd", "pkg/kubelet", "pkg/controlplane",

@@ -68,7 +68,7 @@ func (r rotating) oldSecrets(ctx context.Context, now rotation.Rotation) (keys [
 	if err != nil {
 		return nil, err
 	}
-	err = parts.Etcd(r.Host).Do(ctx, func(client *clientv3.Client) error {
+	err = parts.Etcd(r.host).Do(ctx, func(client *clientv3.Client) error {
 		keys, err = etcd.KeysWithout(ctx, client, secretsPrefix, begins)
 		return err
 	})
@@ -203,9 +203,9 @@ func tokenLifeOf(pod corev1.Pod) (life time.Duration) {
 }
 
 func (r rotating) publishTrust(ctx context.Context, now rotation.Rotation) error {
-	clusterCA, clusterErr := r.Files.Read(join.ClusterCAFile)
-	etcdCA, etcdErr := r.Files.Read(join.EtcdCAFile)
-	signer, err := controlplane.Signer(r.Files, controlplane.ClusterCA)
+	clusterCA, clusterErr := r.host.Files.Read(join.ClusterCAFile)
+	etcdCA, etcdErr := r.host.Files.Read(join.EtcdCAFile)
+	signer, err := controlplane.Signer(r.host.Files, controlplane.ClusterCA)
 	if err := cmp.Or(clusterErr, etcdErr, err); err != nil {
 		return err
 	}
