@@ -119,7 +119,7 @@ var emptyWords = []string{"util", "utils", "common", "helper", "helpers", "types
 func Violations(root string) ([]string, error) {
 	var all []string
 	comments := map[string][]string{} // package directory: files with a package comment
-	size := sizes{lines: map[string]int{}, methods: map[string]int{}}
+	size := newSizes()
 	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
