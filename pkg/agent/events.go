@@ -34,33 +34,28 @@ const (
 // engines are the events whose source may be down.
 const engines = MainDocker | BootstrapDocker | Containerd
 
-// queue collects events until take is called.
-type queue struct {
-	pending atomic.Uint32 // an Event
-	arrived Signal
-}
-
-// Put adds events.
-func (q *queue) Put(e Event) {
-	q.pending.Or(uint32(e))
-	q.arrived.Give()
-}
-
-func (q *queue) take() Event { return Event(q.pending.Swap(0)) }
-
 // Inbox collects the events of all groups, and which engines run.
 type Inbox struct {
-	queue
-	down atomic.Uint32 // an Event: engines that do not run
+	pending atomic.Uint32 // an Event
+	arrived Signal
+	down    atomic.Uint32 // an Event: engines that do not run
 }
 
 // NewInbox returns an Inbox with all events pending and all engines down.
 func NewInbox() *Inbox {
-	in := &Inbox{queue: queue{arrived: NewSignal()}}
+	in := &Inbox{arrived: NewSignal()}
 	in.Put(all)
 	in.down.Store(uint32(engines))
 	return in
 }
+
+// Put adds events.
+func (i *Inbox) Put(e Event) {
+	i.pending.Or(uint32(e))
+	i.arrived.Give()
+}
+
+func (i *Inbox) take() Event { return Event(i.pending.Swap(0)) }
 
 // Up records whether an engine runs. A start is also an event.
 func (i *Inbox) Up(engine Event, runs bool) {

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/client-go/util/workqueue"
+
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -67,95 +69,121 @@ func (g Groups) Within(limit time.Duration) Groups {
 	return g
 }
 
+// group looks at its duties, one after the other.
 type group struct {
 	*started
-	waits map[string]patience // by step name
-
-	queue
-	list atomic.Pointer[[]Duty] // set before the first event
+	list  atomic.Pointer[[]Duty]                  // set before the first event
+	queue workqueue.TypedDelayingInterface[Event] // events to handle
+	pause workqueue.TypedRateLimiter[string]      // between repairs, by step name
+	waits map[string]patience                     // by step name
 }
 
+func newGroup(s *started) *group {
+	return &group{
+		started: s,
+		queue:   workqueue.NewTypedDelayingQueue[Event](),
+		pause:   workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstAgain, maxAgain),
+		waits:   map[string]patience{},
+	}
+}
+
+// run handles events until ctx ends.
 func (g *group) run(ctx context.Context) {
-	for ctx.Err() == nil {
-		select {
-		case <-ctx.Done():
-		case <-g.arrived:
-			events := g.take()
-			if r := g.round(ctx, *g.list.Load(), events); r.events != 0 {
-				time.AfterFunc(r.after, func() { g.Put(r.events) })
-			}
+	defer context.AfterFunc(ctx, g.queue.ShutDown)()
+	for {
+		events, ended := g.take()
+		if ended {
+			return
 		}
+		g.round(ctx, *g.list.Load(), events)
 	}
 }
 
-// retry lists the events to handle again, and after which pause.
-type retry struct {
-	events Event
-	after  time.Duration
-	failed bool // a repair failed, so the duties after it must wait
-}
-
-func (r retry) and(other retry) retry {
-	switch {
-	case r.events == 0:
-		return other
-	case other.events == 0:
-		return r
+// take waits for an event and returns all that have arrived.
+func (g *group) take() (events Event, ended bool) {
+	for events == 0 || g.queue.Len() > 0 {
+		one, ended := g.queue.Get()
+		if ended {
+			return 0, true
+		}
+		g.queue.Done(one) // during the round, the same event arrives again
+		events |= one
 	}
-	return retry{events: r.events | other.events, after: min(r.after, other.after)}
+	return events, false
 }
 
-func (g *group) round(ctx context.Context, list []Duty, events Event) retry {
-	var again retry
+// round looks at the duties of these events, in their order. A repair that fails ends the
+// round, because the duties after it may need it.
+func (g *group) round(ctx context.Context, list []Duty, events Event) {
 	for _, d := range list {
 		if d.On&events == 0 || g.in.anyDown(d.On) || ctx.Err() != nil {
 			continue
 		}
-		next := g.look(ctx, d)
-		again = again.and(next)
-		if next.failed {
-			return again.and(retry{events: events, after: lockedFor})
+		if !g.look(ctx, d) {
+			g.queue.AddAfter(events, lockedFor)
+			return
 		}
 	}
-	return again
 }
 
-func (g *group) look(ctx context.Context, d Duty) retry {
+// look reports false if a repair failed, so that the duties after it must wait.
+func (g *group) look(ctx context.Context, d Duty) bool {
 	found := (&step.Runner{}).Look(ctx, step.Plan{{d.Step}})[0]
 	g.notes.tell(d.Step.Name, found.Err)
 	switch {
 	case step.IsUnanswered(found.Err):
-		return g.again(d, step.Diff{"look again"})
+		g.again(d, step.Diff{"look again"})
+		return true
 	case len(found.Diff) == 0:
-		return retry{}
+		return true
 	}
 	if wait := g.waits[d.Step.Name].wait(found.Diff); wait > 0 {
-		return retry{events: d.On, after: wait}
+		g.queue.AddAfter(d.On, wait)
+		return true
 	}
 	return g.repair(ctx, d)
 }
 
-// repair applies a duty while it holds the lock. Runner.Do checks the duty
-// again, because a user's run may have changed the host meanwhile.
-func (g *group) repair(ctx context.Context, d Duty) retry {
+// repair applies a duty while it holds the lock, and reports false if that failed. Runner.Do
+// checks the duty again, because a user's run may have changed the host meanwhile.
+func (g *group) repair(ctx context.Context, d Duty) bool {
 	held, release, err := g.lock.take(ctx)
 	if errors.Is(err, host.ErrLocked) {
-		return retry{events: d.On, after: lockedFor}
+		g.queue.AddAfter(d.On, lockedFor)
+		return true
 	}
 	if err != nil {
 		g.notes.tell("take the lock", err)
-		return retry{events: d.On, after: maxAgain}
+		g.queue.AddAfter(d.On, maxAgain)
+		return true
 	}
 	defer release()
 	if groups, err := g.Duties(); err != nil || len(groups) == 0 {
-		return retry{}
+		return true
 	}
+	begun := time.Now()
+	changes, err := g.apply(held, d)
+	switch {
+	case len(changes) == 0 && err == nil:
+		return true
+	case err != nil && (held.Err() != nil || g.in.ended(ctx, d.On)):
+		g.queue.AddAfter(d.On, lockedFor) // a user's run waits, this process ends, or the engine has stopped
+		return true
+	}
+	g.again(d, changes)
+	g.notes.done(Repair{At: begun.UTC(), Step: d.Step.Name, Changes: changes, Seconds: time.Since(begun).Seconds()}, err)
+	if err != nil {
+		g.waits[d.Step.Name] = g.waits[d.Step.Name].afterFailure(time.Now())
+	}
+	return err == nil
+}
+
+// apply applies the step of a duty and returns what it has changed.
+func (g *group) apply(held context.Context, d Duty) (changes step.Diff, err error) {
 	s := d.Step
 	s.Limit = d.repairLimit()
 	limited, cancel := step.Limited(step.WithLimit(held, s.Limit))
 	defer cancel()
-	begun := time.Now()
-	var changes step.Diff
 	runner := step.Runner{Emit: func(e step.Event) {
 		switch e.Kind {
 		case step.Started:
@@ -165,33 +193,25 @@ func (g *group) repair(ctx context.Context, d Duty) retry {
 		}
 	}}
 	err = runner.Do(limited, step.Plan{{s}})
-	switch {
-	case len(changes) == 0 && err == nil:
-		return retry{}
-	case err != nil && (held.Err() != nil || g.in.ended(ctx, d.On)):
-		return retry{events: d.On, after: lockedFor} // a user's run waits, this process ends, or the engine has stopped
-	}
-	next := g.again(d, changes)
-	g.notes.done(Repair{At: begun.UTC(), Step: d.Step.Name, Changes: changes, Seconds: time.Since(begun).Seconds()}, err)
-	next.failed = err != nil
-	if next.failed {
-		g.waits[s.Name] = g.waits[s.Name].afterFailure()
-	}
-	return next
+	return changes, err
 }
 
-// again returns the next look at a duty after these changes, or after a look without an answer.
-func (g *group) again(d Duty, changes step.Diff) retry {
-	g.waits[d.Step.Name] = g.waits[d.Step.Name].after(time.Now(), changes)
-	return retry{events: d.On, after: time.Until(g.waits[d.Step.Name].next)}
+// again plans the next look at a duty after these changes, or after a look without an answer.
+// The pauses grow while the changes are the same: a repair that is repeated does not help.
+func (g *group) again(d Duty, changes step.Diff) {
+	name, now := d.Step.Name, time.Now()
+	if last := g.waits[name]; last.changes != changes.String() || now.Sub(last.next) > steady {
+		g.pause.Forget(name)
+	}
+	pause := g.pause.When(name)
+	g.waits[name] = patience{changes: changes.String(), next: now.Add(pause)}
+	g.queue.AddAfter(d.On, pause)
 }
 
-// patience is the backoff between repairs of the same changes, because a
-// repair that is repeated does not help. Other changes are a new fault.
+// patience is the wait for the next repair of the same changes. Other changes are a new fault.
 type patience struct {
 	changes string
 	next    time.Time
-	pause   time.Duration
 	others  time.Time // before it, other changes wait too
 }
 
@@ -204,16 +224,7 @@ func (p patience) wait(changes step.Diff) time.Duration {
 
 // afterFailure lets other changes wait too: another host can cause new ones again and again,
 // for example with its lease, and the duties after this one have their turn in between.
-func (p patience) afterFailure() patience {
-	p.others = p.next.Add(firstAgain - p.pause)
+func (p patience) afterFailure(now time.Time) patience {
+	p.others = now.Add(firstAgain)
 	return p
-}
-
-// after returns the backoff after a repair of these changes that ended now.
-func (p patience) after(now time.Time, changes step.Diff) patience {
-	pause := min(max(2*p.pause, firstAgain), maxAgain)
-	if p.changes != changes.String() || now.Sub(p.next) > steady {
-		pause = firstAgain
-	}
-	return patience{changes: changes.String(), next: now.Add(pause), pause: pause}
 }

@@ -22,8 +22,11 @@ func TestAFailedRepairEndsTheRound(t *testing.T) {
 	first.Step.Apply = func(context.Context) error { return errors.New("no luck") }
 	list := []Duty{first, second}
 	g := oneGroup(t, files, list)
-	if again := g.round(t.Context(), list, Link|Route); files.Exists("/b") || again.events != Link|Route {
-		t.Errorf("b exists: %t, to look at again: %b", files.Exists("/b"), again.events)
+	if g.round(t.Context(), list, Link|Route); files.Exists("/b") {
+		t.Error("the round went on")
+	}
+	if again, _ := g.take(); again != Link|Route {
+		t.Errorf("to look at again: %b", again)
 	}
 	if g.round(t.Context(), list, Link|Route); !files.Exists("/b") {
 		t.Error("a repair that waits keeps the others from theirs")
@@ -44,8 +47,11 @@ func TestAFailedRepairOfNewChangesWaitsToo(t *testing.T) {
 	list := []Duty{first, second}
 	g := oneGroup(t, files, list)
 	g.round(t.Context(), list, Link)
-	if again := g.round(t.Context(), list, Link); !files.Exists("/b") || again.events != Link {
-		t.Errorf("b exists: %t, to look at again: %b", files.Exists("/b"), again.events)
+	if g.round(t.Context(), list, Link); !files.Exists("/b") {
+		t.Error("a repair of new changes keeps the others from theirs")
+	}
+	if again, _ := g.take(); again != Link {
+		t.Errorf("to look at again: %b", again)
 	}
 }
 
@@ -53,17 +59,16 @@ func TestAFailedRepairOfNewChangesWaitsToo(t *testing.T) {
 func oneGroup(t *testing.T, files host.Files, list []Duty) *group {
 	t.Helper()
 	lock := filepath.Join(t.TempDir(), "lock")
-	return &group{
-		started: &started{
-			Repairer: Repairer{Duties: func() (Groups, error) { return Groups{"": list}, nil }},
-			in:       NewInbox(),
-			notes:    &notes{files: files, log: func(string) {}, told: map[string]string{}},
-			lock: &together{lock: func() (context.Context, func(), error) {
-				return host.LockInBackground(t.Context(), lock)
-			}},
-		},
-		waits: map[string]patience{},
-	}
+	g := newGroup(&started{
+		Repairer: Repairer{Duties: func() (Groups, error) { return Groups{"": list}, nil }},
+		in:       NewInbox(),
+		notes:    &notes{files: files, log: func(string) {}, told: map[string]string{}},
+		lock: &together{lock: func() (context.Context, func(), error) {
+			return host.LockInBackground(t.Context(), lock)
+		}},
+	})
+	t.Cleanup(g.queue.ShutDown)
+	return g
 }
 
 // TestALookWithoutAnAnswerIsRepeated: a check that timed out is not a check that found nothing.
@@ -97,14 +102,14 @@ func TestALongerLimitOfStepsIsForRepairsToo(t *testing.T) {
 // TestGroupsRepairSideBySide: each repair waits for the other one to begin.
 func TestGroupsRepairSideBySide(t *testing.T) {
 	files := host.Files{Root: t.TempDir()}
-	var both sync.WaitGroup
-	both.Add(2)
+	var ready sync.WaitGroup
+	ready.Add(2)
 	meet := func(name string) Duty {
 		d := fileDuty(files, name, Link)
 		write := d.Step.Apply
 		d.Step.Apply = func(ctx context.Context) error {
-			both.Done()
-			both.Wait()
+			ready.Done()
+			ready.Wait()
 			return write(ctx)
 		}
 		return d

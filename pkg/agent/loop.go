@@ -66,7 +66,7 @@ func Follow(ctx context.Context, wake <-chan struct{}, look func(context.Context
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(pause):
+		case <-time.After(pause): //nolint:forbidigo // the wait ends with ctx and with a signal, too
 		case <-wake:
 			pause = firstPause
 		}

@@ -61,7 +61,7 @@ func (s *started) tell(ctx context.Context, events Event) {
 	}
 	for name := range s.duties {
 		if s.groups[name] == nil {
-			g := &group{started: s, waits: map[string]patience{}, queue: queue{arrived: NewSignal()}}
+			g := newGroup(s)
 			s.groups[name] = g
 			s.all.Go(func() { g.run(ctx) })
 		}
@@ -69,7 +69,7 @@ func (s *started) tell(ctx context.Context, events Event) {
 	for name, g := range s.groups {
 		list := s.duties[name]
 		g.list.Store(&list)
-		g.Put(events)
+		g.queue.Add(events)
 	}
 }
 

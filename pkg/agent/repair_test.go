@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
@@ -200,33 +201,75 @@ func TestRepairThatFailsBecauseTheEngineEndedIsNone(t *testing.T) {
 	}
 }
 
+// TestPausesBetweenRepairsGrow: a repair that is repeated does not help.
 func TestPausesBetweenRepairsGrow(t *testing.T) {
-	now := time.Now()
-	again := step.Diff{"write a"}
-	p := patience{}.after(now, again)
-	if p.pause != firstAgain || !p.next.Equal(now.Add(firstAgain)) {
-		t.Errorf("first %v", p)
-	}
-	for range 10 {
-		now = p.next
-		p = p.after(now, again)
-	}
-	if p.pause != maxAgain {
-		t.Errorf("after ten repairs %v", p)
-	}
-	if p = p.after(p.next.Add(steady+time.Second), again); p.pause != firstAgain {
-		t.Errorf("after it held for a while: %v", p)
-	}
-	for range 10 {
-		p = p.after(p.next, again)
-	}
-	other := step.Diff{"write b"}
-	if wait := p.wait(other); wait > 0 {
-		t.Errorf("another fault waits %v", wait)
-	}
-	if p = p.after(p.next, other); p.pause != firstAgain {
-		t.Errorf("after another fault %v", p)
-	}
+	d := Duty{Step: step.Step{Name: "write a"}, On: Link}
+	again, other := step.Diff{"write a"}, step.Diff{"write b"}
+	synctest.Test(t, func(t *testing.T) {
+		g := newGroup(&started{})
+		defer g.queue.ShutDown()
+		repeat := func(changes step.Diff) time.Duration { // as soon as it may
+			time.Sleep(g.waits["write a"].wait(changes))
+			g.again(d, changes)
+			return g.waits["write a"].wait(changes)
+		}
+		for i, want := range []time.Duration{2, 4, 8, 16, 32, 60, 60} {
+			if pause := repeat(again); pause != want*time.Second {
+				t.Errorf("pause %d is %v", i+1, pause)
+			}
+		}
+		if wait := g.waits["write a"].wait(other); wait > 0 {
+			t.Errorf("another fault waits %v", wait)
+		}
+		if pause := repeat(other); pause != firstAgain {
+			t.Errorf("after another fault %v", pause)
+		}
+		repeat(other)
+		time.Sleep(g.waits["write a"].wait(other) + steady + time.Second)
+		if pause := repeat(other); pause != firstAgain {
+			t.Errorf("after it held for a while: %v", pause)
+		}
+	})
+}
+
+// TestOneRoundForManyEvents: a fault causes several events, and repairs plan further looks.
+func TestOneRoundForManyEvents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGroup(&started{})
+		defer g.queue.ShutDown()
+		for range 3 {
+			g.queue.Add(Link)
+			g.queue.Add(Link | Route)
+			g.queue.AddAfter(Firewall, time.Minute)
+		}
+		begun := time.Now()
+		for _, want := range []struct {
+			events Event
+			after  time.Duration
+		}{{Link | Route, 0}, {Firewall, time.Minute}} {
+			if events, ended := g.take(); events != want.events || ended || time.Since(begun) != want.after {
+				t.Errorf("after %v: %b, ended %t, want %b after %v", time.Since(begun), events, ended, want.events, want.after)
+			}
+		}
+	})
+}
+
+// TestAGroupEndsWithTheAgent: also while it waits for events and has planned looks.
+func TestAGroupEndsWithTheAgent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		g := newGroup(&started{in: NewInbox()})
+		g.list.Store(&[]Duty{})
+		g.queue.AddAfter(Link, time.Hour)
+		ended := make(chan struct{})
+		go func() {
+			g.run(ctx)
+			close(ended)
+		}()
+		synctest.Wait()
+		stop()
+		<-ended
+	})
 }
 
 func TestRecordOfRepairsIsBounded(t *testing.T) {

@@ -110,7 +110,7 @@ func WatchFiles(ctx context.Context, in *Inbox, dirs ...string) error {
 			was := missing[dir]
 			missing[dir] = watcher.Add(dir) != nil
 			if missing[dir] {
-				again = time.After(tickEvery)
+				again = time.After(tickEvery) //nolint:forbidigo // the wait ends with ctx and with a change, too
 			} else if was {
 				in.Put(Files)
 			}

@@ -32,14 +32,15 @@ type Archive struct {
 // `docker save` archive, which every Docker reads, and an OCI image layout,
 // which containerd reads.
 func (b *Bundle) Archive(ctx context.Context, images []Image, arch string) Archive {
-	w := &archiveWriter{Bundle: b, ctx: ctx, images: images, arch: arch, progress: step.NewCounter(ctx, "load images", b.SizeOf(b.blobsOf(images, arch)))}
+	size := b.Manifest.SizeOf(b.Manifest.blobsOf(images, arch))
+	w := &archiveWriter{bundle: b, ctx: ctx, images: images, arch: arch, progress: step.NewCounter(ctx, "load images", size)}
 	return Archive{Open: w.open, Err: w.firstError}
 }
 
 // archiveWriter writes the archive into a pipe, in a goroutine of its own. It
 // receives the blobs from the goroutine of the broadcast.
 type archiveWriter struct {
-	*Bundle
+	bundle   *Bundle
 	ctx      context.Context
 	images   []Image
 	arch     string
@@ -65,7 +66,8 @@ func (a *archiveWriter) firstError() error {
 }
 
 func (a *archiveWriter) write(w io.Writer) error {
-	tables, err := tables(a.indexesOf(a.images, a.arch))
+	manifest := a.bundle.Manifest
+	tables, err := tables(manifest.indexesOf(a.images, a.arch))
 	if err != nil {
 		return err
 	}
@@ -77,11 +79,11 @@ func (a *archiveWriter) write(w io.Writer) error {
 	}
 	// The goroutine of the broadcast calls it too: a blob follows its tar header.
 	writerFor := func(d digest.Digest) (io.Writer, error) {
-		return io.MultiWriter(archive, a.progress), archive.WriteHeader(header(blobName(d), a.Blobs[d].Size))
+		return io.MultiWriter(archive, a.progress), archive.WriteHeader(header(blobName(d), manifest.Blobs[d].Size))
 	}
 	// A store that has the configs can unpack each layer when it arrives.
-	texts, layers := a.textsOf(a.images, a.arch), a.layersOf(a.images, a.arch)
-	err = a.ReadBlobs(texts, func(d digest.Digest, copyTo func(io.Writer) error) error {
+	texts, layers := manifest.textsOf(a.images, a.arch), manifest.layersOf(a.images, a.arch)
+	err = a.bundle.ReadBlobs(texts, func(d digest.Digest, copyTo func(io.Writer) error) error {
 		to, err := writerFor(d)
 		if err != nil {
 			return err
@@ -91,7 +93,7 @@ func (a *archiveWriter) write(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := a.broadcast.copyTo(a.ctx, a.Bundle, layers, writerFor); err != nil {
+	if err := a.bundle.broadcast.copyTo(a.ctx, a.bundle, layers, writerFor); err != nil {
 		return err
 	}
 	return archive.Close()

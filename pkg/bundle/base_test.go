@@ -31,20 +31,20 @@ func TestBase(t *testing.T) {
 	if missing := b.Report(Wanted{Kubernetes: "v1.37.0"}).Missing; len(missing) > 0 {
 		t.Errorf("with its base: missing %q", missing)
 	}
-	for d := range full.Blobs {
+	for d := range full.Manifest.Blobs {
 		var text strings.Builder
 		if err := b.copyBlob(&text, d); err != nil {
 			t.Error(err)
 		}
 	}
 	own := 0
-	for _, blob := range b.Blobs {
+	for _, blob := range b.Manifest.Blobs {
 		if !blob.InBase {
 			own++
 		}
 	}
-	if own == 0 || own >= len(b.Blobs)-10 {
-		t.Errorf("%d of %d blobs lie in the delta", own, len(b.Blobs))
+	if own == 0 || own >= len(b.Manifest.Blobs)-10 {
+		t.Errorf("%d of %d blobs lie in the delta", own, len(b.Manifest.Blobs))
 	}
 }
 

@@ -96,7 +96,7 @@ func (b *Broadcast) received(s *subscriber, d digest.Digest) {
 
 // run sends blobs until no subscriber is left.
 func (b *Broadcast) run(from *Bundle) {
-	reader := &frameReader{Bundle: from}
+	reader := &frameReader{bundle: from}
 	for {
 		d, to := b.next(from)
 		if len(to) == 0 && b.stop(reader) {
@@ -116,7 +116,7 @@ func (b *Broadcast) stop(reader *frameReader) bool {
 		return false
 	}
 	reader.close()
-	_ = reader.Bundle.Close()
+	_ = reader.bundle.Close()
 	b.running = false
 	return true
 }
@@ -149,7 +149,7 @@ func (b *Broadcast) send(reader *frameReader, d digest.Digest, to []*subscriber)
 		writers = append(writers, &subscriberWriter{s, w, err})
 	}
 	copyBlob := reader.copy
-	if reader.fetch == nil && reader.Blobs[d].Size >= image.ManifestLimit {
+	if reader.bundle.fetch == nil && reader.bundle.Manifest.Blobs[d].Size >= image.ManifestLimit {
 		copyBlob = reader.copyUnverified // a layer in a file: CheckImages has verified its frame, and every store verifies the layer
 	}
 	readErr := copyBlob(writers, d)

@@ -17,7 +17,7 @@ import (
 func broadcastOf(t *testing.T, broadcast *Broadcast) (*Bundle, []digest.Digest) {
 	t.Helper()
 	b := opened(t, writeFor(t, "amd64"), WithBroadcast(broadcast))
-	return b, b.inFileOrder(b.blobsOf(b.Images, "amd64"))
+	return b, b.inFileOrder(b.Manifest.blobsOf(b.Manifest.Images, "amd64"))
 }
 
 // receive subscribes to blobs and compares each with its digest.
@@ -53,7 +53,7 @@ func TestBroadcastSendsToAllWhatEachNeeds(t *testing.T) {
 func TestBroadcastContinues(t *testing.T) {
 	broadcast := &Broadcast{}
 	b, blobs := broadcastOf(t, broadcast)
-	large := slices.MaxFunc(blobs, func(x, y digest.Digest) int { return int(b.Blobs[x].Size - b.Blobs[y].Size) })
+	large := slices.MaxFunc(blobs, func(x, y digest.Digest) int { return int(b.Manifest.Blobs[x].Size - b.Manifest.Blobs[y].Size) })
 	full := errors.New("no space left")
 	started, others := make(chan bool), make(chan error, 1)
 	go func() {

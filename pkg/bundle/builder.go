@@ -66,13 +66,13 @@ func (b *Builder) addToKey(inputs ...string) {
 
 // ExcludeBase omits the blobs that another bundle contains.
 func (b *Builder) ExcludeBase(base *Bundle) error {
-	if base.Base != nil {
+	if base.Manifest.Base != nil {
 		return fmt.Errorf("%s cannot be a base, because it has a base itself; name that bundle", base.Path)
 	}
-	b.manifest.Base = &Base{Kubernetes: base.Versions.Kubernetes, Manifest: base.Identity()}
+	b.manifest.Base = &Base{Kubernetes: base.Manifest.Versions.Kubernetes, Manifest: base.Identity()}
 	b.addToKey(b.manifest.Base.Manifest.String())
 	inBase := func(blob blobSource) bool {
-		_, ok := base.Blobs[blob.digest]
+		_, ok := base.Manifest.Blobs[blob.digest]
 		if ok {
 			b.manifest.Blobs[blob.digest] = Blob{Size: blob.size, InBase: true}
 		}
@@ -104,7 +104,7 @@ func (b *Builder) Wrote(path string, anyCompression bool) bool {
 		return false
 	}
 	defer old.Close()
-	return old.Key == b.manifest.Key && (anyCompression || old.Compression == b.compression.Name)
+	return old.Manifest.Key == b.manifest.Key && (anyCompression || old.Manifest.Compression == b.compression.Name)
 }
 
 // byRef groups the images by reference: each group is for all architectures.
@@ -242,14 +242,14 @@ func (b *Builder) Extend(base *Bundle) error {
 	if err := b.ExcludeBase(base); err != nil {
 		return err
 	}
-	b.manifest.Images = append(slices.Clone(base.Images), b.manifest.Images...)
-	maps.Copy(b.manifest.Plugins, base.Plugins)
-	for d, blob := range base.Blobs {
+	b.manifest.Images = append(slices.Clone(base.Manifest.Images), b.manifest.Images...)
+	maps.Copy(b.manifest.Plugins, base.Manifest.Plugins)
+	for d, blob := range base.Manifest.Blobs {
 		b.manifest.Blobs[d] = Blob{Size: blob.Size, InBase: true}
 	}
 	var all []ocispec.Descriptor
-	for _, i := range base.Images {
-		all = append(all, i.descriptor(ocispec.MediaTypeImageIndex, i.Index, base.Blobs[i.Index].Size))
+	for _, i := range base.Manifest.Images {
+		all = append(all, i.descriptor(ocispec.MediaTypeImageIndex, i.Index, base.Manifest.Blobs[i.Index].Size))
 	}
 	b.index.Manifests = append(all, b.index.Manifests...)
 	return nil
@@ -260,7 +260,7 @@ func (b *Builder) Extend(base *Bundle) error {
 func (b *Bundle) Layers(ref, arch string) (all []v1.Layer, err error) {
 	found, err := b.Find(ref, arch)
 	for _, d := range found.Platforms[arch].Layers {
-		all = append(all, baseLayer{d, b.Blobs[d].Size})
+		all = append(all, baseLayer{d, b.Manifest.Blobs[d].Size})
 	}
 	return all, err
 }

@@ -96,7 +96,7 @@ func TestLeavesNothingBesideTheBundle(t *testing.T) {
 
 func TestArchiveHoldsOneArchitecture(t *testing.T) {
 	b := opened(t, writeSmall(t))
-	r := b.Archive(t.Context(), b.Images, "arm").Open()
+	r := b.Archive(t.Context(), b.Manifest.Images, "arm").Open()
 	defer r.Close()
 	archive, names := tar.NewReader(r), map[string]bool{}
 	for {
@@ -107,7 +107,7 @@ func TestArchiveHoldsOneArchitecture(t *testing.T) {
 		must.NoError(t, err)
 		names[h.Name] = true
 	}
-	for _, e := range b.Images {
+	for _, e := range b.Manifest.Images {
 		for _, l := range append(e.Platforms["arm"].Layers, e.Platforms["arm"].Config, e.Platforms["arm"].Manifest) {
 			if !names[blobName(l)] {
 				t.Errorf("%s is missing", blobName(l))

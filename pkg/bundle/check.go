@@ -20,7 +20,7 @@ func (b *Bundle) Check(ctx context.Context, arch string) error {
 	if !slices.Contains(b.Archs(), arch) {
 		return errOtherArch(b, arch)
 	}
-	return b.CheckImages(ctx, b.Images, arch)
+	return b.CheckImages(ctx, b.Manifest.Images, arch)
 }
 
 func errOtherArch(b *Bundle, arch string) error {
@@ -35,13 +35,13 @@ func (b *Bundle) CheckImages(ctx context.Context, images []Image, arch string) e
 	if !holds(b, arch) {
 		return errOtherArch(b, arch)
 	}
-	return b.checkBlobs(ctx, b.blobsOf(images, arch))
+	return b.checkBlobs(ctx, b.Manifest.blobsOf(images, arch))
 }
 
 func (b *Bundle) checkBlobs(ctx context.Context, blobs []digest.Digest) error {
 	frames, inBase := map[int]bool{}, []digest.Digest(nil)
 	for _, d := range blobs {
-		blob, ok := b.Blobs[d]
+		blob, ok := b.Manifest.Blobs[d]
 		switch {
 		case !ok:
 			return fmt.Errorf("bundle %s: blob %s: it is not in the bundle", b.Path, d)
@@ -80,7 +80,7 @@ func (b *Bundle) checkOnce(ctx context.Context, frame int) error {
 	if err != nil {
 		return err
 	}
-	key := verifiedFrame{file, b.Frames[frame].Digest}
+	key := verifiedFrame{file, b.Manifest.Frames[frame].Digest}
 	if _, done := b.broadcast.verified.Load(key); done {
 		return nil
 	}
@@ -91,7 +91,7 @@ func (b *Bundle) checkOnce(ctx context.Context, frame int) error {
 }
 
 func (b *Bundle) checkFrame(ctx context.Context, frame int) error {
-	check := b.Frames[frame].Digest.Verifier()
+	check := b.Manifest.Frames[frame].Digest.Verifier()
 	if _, err := io.Copy(check, WithContext(ctx, b.section(frame))); err != nil {
 		return err
 	}

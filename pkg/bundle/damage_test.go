@@ -47,7 +47,7 @@ func frame(t testing.TB, h *tar.Header, data string) []byte {
 // parts cuts a bundle into its head, its first frame, and the rest.
 func parts(t *testing.T, path string) (head, first, rest []byte) {
 	t.Helper()
-	f := opened(t, path).Frames[0]
+	f := opened(t, path).Manifest.Frames[0]
 	data := must.Read(t, path)
 	at := int64(len(data)) - f.OffsetFromEnd
 	return data[:at], data[at : at+f.CompressedSize], data[at+f.CompressedSize:]
@@ -224,7 +224,7 @@ func TestManifestThatPointsOutside(t *testing.T) {
 			var b Bundle // all that are opened share one manifest
 			must.NoError(t, b.parse(good.raw, good.size))
 			spoil(&b.Manifest)
-			if err := b.validate(good.size); err == nil {
+			if err := b.Manifest.validate(good.size); err == nil {
 				t.Error("accepted")
 			}
 		})
@@ -253,7 +253,7 @@ func TestCheckSeesAChange(t *testing.T) {
 		must.NoError(t, b.Check(t.Context(), "amd64"))
 	}
 	data := must.Read(t, path)
-	last := b.Frames[len(b.Frames)-1]
+	last := b.Manifest.Frames[len(b.Manifest.Frames)-1]
 	data[int64(len(data))-last.OffsetFromEnd+last.CompressedSize/2] ^= 1
 	time.Sleep(20 * time.Millisecond) // the clock of the file system is coarse
 	must.NoError(t, os.WriteFile(path, data, 0o600))

@@ -18,12 +18,12 @@ import (
 // programsOver writes a bundle with a program of its own on top of another one.
 func programsOver(t *testing.T, base *Bundle, programs map[string]string) string {
 	t.Helper()
-	v := base.Versions
+	v := base.Manifest.Versions
 	v.Programs = programs
 	hyperkube, err := base.Layers(image.Ref(v, "hyperkube"), "amd64")
 	must.NoError(t, err)
 	var built []image.Built
-	for _, img := range image.Catalogue(v, "")[len(base.Images):] {
+	for _, img := range image.Catalogue(v, "")[len(base.Manifest.Images):] {
 		one := bundletest.Image(t, img, "amd64")
 		if img.Name == "kubelet" {
 			one.OCI = over(t, one.OCI, hyperkube)
@@ -60,13 +60,13 @@ func TestProgramsOnTopOfABundle(t *testing.T) {
 	path := programsOver(t, base, programs)
 	must.NoError(t, verified(t.Context(), path, WithBase(basePath)))
 	b := opened(t, path, WithBase(basePath))
-	if !maps.Equal(b.Versions.Programs, programs) {
-		t.Errorf("programs %v", b.Versions.Programs)
+	if !maps.Equal(b.Manifest.Versions.Programs, programs) {
+		t.Errorf("programs %v", b.Manifest.Versions.Programs)
 	}
 	if err := b.Check(t.Context(), "amd64"); err != nil {
 		t.Error(err)
 	}
-	for _, img := range image.Catalogue(b.Versions, "") {
+	for _, img := range image.Catalogue(b.Manifest.Versions, "") {
 		entry, err := b.Find(img.Ref, "amd64")
 		if err != nil {
 			t.Error(err)
@@ -79,7 +79,7 @@ func TestProgramsOnTopOfABundle(t *testing.T) {
 			}
 		}
 	}
-	if !maps.EqualFunc(b.Plugins, base.Plugins, func(x, y Plugins) bool { return x.Layer == y.Layer }) {
+	if !maps.EqualFunc(b.Manifest.Plugins, base.Manifest.Plugins, func(x, y Plugins) bool { return x.Layer == y.Layer }) {
 		t.Error("the CNI plugins of the base are not its own")
 	}
 }
@@ -91,7 +91,7 @@ func TestNoProgramsLeaveTheBaseAsItIs(t *testing.T) {
 	if err := b.Check(t.Context(), "arm"); err != nil {
 		t.Error(err)
 	}
-	if !slices.EqualFunc(b.Images, base.Images, func(x, y Image) bool { return x.Ref == y.Ref && x.Index == y.Index }) {
-		t.Errorf("images %v, not %v", b.Images, base.Images)
+	if !slices.EqualFunc(b.Manifest.Images, base.Manifest.Images, func(x, y Image) bool { return x.Ref == y.Ref && x.Index == y.Index }) {
+		t.Errorf("images %v, not %v", b.Manifest.Images, base.Manifest.Images)
 	}
 }

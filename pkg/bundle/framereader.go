@@ -19,7 +19,7 @@ import (
 // frameReader reads blobs of a bundle. It decompresses each frame only once if
 // the blobs are read in the order of inFileOrder.
 type frameReader struct {
-	*Bundle
+	bundle  *Bundle
 	frame   int
 	decoder *zstd.Decoder // nil: no frame is open
 	archive *tar.Reader
@@ -37,7 +37,7 @@ func (r *frameReader) close() {
 // ReadBlobs calls read for each blob, in the order of the file: it decompresses
 // each frame only once. copyTo writes the blob and verifies its digest.
 func (b *Bundle) ReadBlobs(blobs []digest.Digest, read func(d digest.Digest, copyTo func(io.Writer) error) error) error {
-	r := &frameReader{Bundle: b}
+	r := &frameReader{bundle: b}
 	defer r.close()
 	for _, d := range b.inFileOrder(blobs) {
 		if err := read(d, func(w io.Writer) error { return r.copy(w, d) }); err != nil {
@@ -53,7 +53,7 @@ func (b *Bundle) copyBlob(w io.Writer, d digest.Digest) error {
 
 // ReadText reads a manifest or a config into memory.
 func (b *Bundle) ReadText(d digest.Digest) ([]byte, error) {
-	if size := b.Blobs[d].Size; size > ManifestLimit {
+	if size := b.Manifest.Blobs[d].Size; size > ManifestLimit {
 		return nil, fmt.Errorf("blob %s has %d bytes, more than the %d allowed", d, size, ManifestLimit)
 	}
 	var text bytes.Buffer
@@ -67,14 +67,14 @@ func (b *Bundle) inFileOrder(blobs []digest.Digest) []digest.Digest {
 
 // compare compares the positions of two blobs. Blobs of the base come last.
 func (b *Bundle) compare(x, y digest.Digest) int {
-	one, two := b.Blobs[x], b.Blobs[y]
+	one, two := b.Manifest.Blobs[x], b.Manifest.Blobs[y]
 	switch {
 	case one.InBase && !two.InBase:
 		return 1
 	case two.InBase && !one.InBase:
 		return -1
 	case one.InBase && b.base != nil:
-		one, two = b.base.Blobs[x], b.base.Blobs[y]
+		one, two = b.base.Manifest.Blobs[x], b.base.Manifest.Blobs[y]
 	}
 	return cmp.Or(cmp.Compare(one.Frame, two.Frame), cmp.Compare(one.Offset, two.Offset))
 }
@@ -84,7 +84,7 @@ func (r *frameReader) copy(w io.Writer, d digest.Digest) error {
 	check := d.Verifier()
 	err := r.copyUnverified(io.MultiWriter(w, check), d)
 	if err == nil && !check.Verified() {
-		err = fmt.Errorf("bundle %s: blob %s: its content does not match its digest: the bundle is damaged", r.Path, d)
+		err = fmt.Errorf("bundle %s: blob %s: its content does not match its digest: the bundle is damaged", r.bundle.Path, d)
 	}
 	return err
 }
@@ -95,22 +95,22 @@ func (r *frameReader) copyUnverified(w io.Writer, d digest.Digest) error {
 		defer blob.Close()
 		_, err = io.Copy(w, blob)
 	}
-	return step.Wrap(err, "bundle %s: blob %s", r.Path, d)
+	return step.Wrap(err, "bundle %s: blob %s", r.bundle.Path, d)
 }
 
 func (r *frameReader) open(d digest.Digest) (io.ReadCloser, error) {
-	blob, ok := r.Blobs[d]
+	blob, ok := r.bundle.Manifest.Blobs[d]
 	switch {
 	case !ok:
 		return nil, errors.New("it is not in the bundle")
-	case r.fetch != nil:
-		return r.fetch(d)
-	case blob.InBase && r.Bundle.base == nil:
-		return nil, r.errNoBase()
+	case r.bundle.fetch != nil:
+		return r.bundle.fetch(d)
+	case blob.InBase && r.bundle.base == nil:
+		return nil, r.bundle.errNoBase()
 	case blob.InBase:
 		r.stop()
 		if r.base == nil {
-			r.base = &frameReader{Bundle: r.Bundle.base}
+			r.base = &frameReader{bundle: r.bundle.base}
 		}
 		return r.base.open(d)
 	}
@@ -126,7 +126,7 @@ func (r *frameReader) start(frame int) error {
 	r.stop()
 	var err error
 	// Two workers: one decodes ahead while the output of the other is written.
-	if r.decoder, err = compression.NewDecoder(r.section(frame), 2); err != nil {
+	if r.decoder, err = compression.NewDecoder(r.bundle.section(frame), 2); err != nil {
 		return err
 	}
 	r.frame, r.offset, r.archive = frame, 0, tar.NewReader(r.decoder)
@@ -160,10 +160,10 @@ func (r *frameReader) seek(d digest.Digest, blob Blob) (io.ReadCloser, error) {
 }
 
 func (b *Bundle) section(frame int) *io.SectionReader {
-	f := b.Frames[frame]
+	f := b.Manifest.Frames[frame]
 	return io.NewSectionReader(b.file, b.size-f.OffsetFromEnd, f.CompressedSize)
 }
 
 func (b *Bundle) errNoBase() error {
-	return fmt.Errorf("it is in the base of this bundle, the bundle of Kubernetes %s; give that bundle with --bundle-base", b.Base.Kubernetes)
+	return fmt.Errorf("it is in the base of this bundle, the bundle of Kubernetes %s; give that bundle with --bundle-base", b.Manifest.Base.Kubernetes)
 }

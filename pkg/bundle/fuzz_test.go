@@ -57,10 +57,10 @@ func use(t *testing.T, path string) {
 	b.Report(Wanted{})
 	for _, arch := range b.Archs() {
 		_ = b.Check(t.Context(), arch)
-		archive := b.Archive(t.Context(), b.Images, arch).Open()
+		archive := b.Archive(t.Context(), b.Manifest.Images, arch).Open()
 		_, err := io.Copy(io.Discard, archive)
 		archive.Close()
-		if verified == nil && b.Base == nil && err != nil {
+		if verified == nil && b.Manifest.Base == nil && err != nil {
 			t.Errorf("verified, and not to be read: %v", err)
 		}
 	}

@@ -104,7 +104,7 @@ func (b *Bundle) parse(manifest []byte, fileSize int64) error {
 	if err := DecodeStrict(manifest, &b.Manifest); err != nil {
 		return fmt.Errorf("read %s: %w; use the kube-bootstrap that made the bundle, or create it again", manifestName, err)
 	}
-	return b.validate(fileSize)
+	return b.Manifest.validate(fileSize)
 }
 
 // DecodeStrict decodes JSON and refuses unknown fields.

@@ -28,17 +28,20 @@ type Report struct {
 
 // Report describes the bundle. Missing names all that a host needs in addition.
 func (b *Bundle) Report(want Wanted) Report {
-	r := Report{Path: b.Path, Versions: b.Versions, Archs: b.Archs(), CompressedSize: b.size, Signer: b.Signer(), Base: b.Base,
-		Images: References(b.Images), Blobs: len(b.Blobs), Missing: b.missing(want)}
-	for _, blob := range b.Blobs {
+	m := b.Manifest
+	r := Report{
+		Path: b.Path, Versions: m.Versions, Archs: b.Archs(), CompressedSize: b.size, Signer: b.Signer(), Base: m.Base,
+		Images: References(m.Images), Blobs: len(m.Blobs), Missing: b.missing(want),
+	}
+	for _, blob := range m.Blobs {
 		r.Size += blob.Size
 	}
 	return r
 }
 
 func (b *Bundle) missing(want Wanted) (missing []string) {
-	if want.Kubernetes != "" && want.Kubernetes != b.Versions.Kubernetes {
-		missing = append(missing, "Kubernetes "+want.Kubernetes+": it holds "+b.Versions.Kubernetes)
+	if want.Kubernetes != "" && want.Kubernetes != b.Manifest.Versions.Kubernetes {
+		missing = append(missing, "Kubernetes "+want.Kubernetes+": it holds "+b.Manifest.Versions.Kubernetes)
 	}
 	if len(want.Archs) == 0 {
 		want.Archs = b.Archs()
@@ -48,10 +51,10 @@ func (b *Bundle) missing(want Wanted) (missing []string) {
 			missing = append(missing, "everything for "+arch)
 			continue
 		}
-		missing = append(missing, b.missingFor(arch)...)
+		missing = append(missing, b.Manifest.missingFor(arch)...)
 	}
-	if b.Base != nil && b.base == nil {
-		missing = append(missing, "what lies in its base, the bundle of Kubernetes "+b.Base.Kubernetes)
+	if b.Manifest.Base != nil && b.base == nil {
+		missing = append(missing, "what lies in its base, the bundle of Kubernetes "+b.Manifest.Base.Kubernetes)
 	}
 	return missing
 }

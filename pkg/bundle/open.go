@@ -18,7 +18,7 @@ import (
 
 // Bundle is an open bundle. Several goroutines may read it at the same time.
 type Bundle struct {
-	Manifest
+	Manifest  Manifest
 	Path      string // of the file, or the reference in a registry
 	file      *os.File
 	size      int64
@@ -102,7 +102,6 @@ func (b *Bundle) duplicate() (*Bundle, error) {
 	}
 	var err error
 	if dup.base, err = b.base.duplicate(); err != nil {
-		dup.base = nil
 		return nil, errors.Join(err, dup.Close())
 	}
 	return &dup, nil
@@ -139,7 +138,7 @@ func (b *Bundle) Find(ref, arch string) (Image, error) {
 
 // CNIPlugins returns the digests of the CNI plugins for an architecture by name.
 func (b *Bundle) CNIPlugins(arch string) (map[string]digest.Digest, error) {
-	all, ok := b.Plugins[arch]
+	all, ok := b.Manifest.Plugins[arch]
 	if !ok {
 		return nil, fmt.Errorf("bundle %s holds no CNI plugins for %s", b.Path, arch)
 	}
@@ -148,7 +147,7 @@ func (b *Bundle) CNIPlugins(arch string) (map[string]digest.Digest, error) {
 
 // ReadCNIPlugins opens the layer with all CNI plugins, whatever the names.
 func (b *Bundle) ReadCNIPlugins(_ context.Context, arch string, _ []string) io.ReadCloser {
-	return Pipe(func(w io.Writer) error { return b.copyBlob(w, b.Plugins[arch].Layer) })
+	return Pipe(func(w io.Writer) error { return b.copyBlob(w, b.Manifest.Plugins[arch].Layer) })
 }
 
 // Option is an option of Open.
@@ -158,7 +157,7 @@ type Option func(*Bundle) error
 // is ignored for a bundle that omits none.
 func WithBase(path string) Option {
 	return func(b *Bundle) error {
-		if path == "" || b.Base == nil {
+		if path == "" || b.Manifest.Base == nil {
 			return nil
 		}
 		base, err := Open(path)
@@ -166,9 +165,9 @@ func WithBase(path string) Option {
 			return fmt.Errorf("its base: %w", err)
 		}
 		b.base = base // closed with b, also if it is the wrong one
-		if base.Identity() != b.Base.Manifest {
+		if base.Identity() != b.Manifest.Base.Manifest {
 			return fmt.Errorf("%s (Kubernetes %s) is not the base of this bundle; the base is of Kubernetes %s and its manifest has the digest %s",
-				path, base.Versions.Kubernetes, b.Base.Kubernetes, b.Base.Manifest)
+				path, base.Manifest.Versions.Kubernetes, b.Manifest.Base.Kubernetes, b.Manifest.Base.Manifest)
 		}
 		return nil
 	}

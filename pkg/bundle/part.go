@@ -51,17 +51,23 @@ func (b *Bundle) PartFor(arch string) (part []Section) {
 			part = append(part, Section{from, to - from})
 		}
 	}
-	begin, end := b.size, b.size
-	if n := len(b.Frames); n > 0 {
-		begin, end = b.size-b.Frames[0].OffsetFromEnd, b.size-b.Frames[n-1].OffsetFromEnd+b.Frames[n-1].CompressedSize
-	}
+	begin, end := b.Manifest.framesIn(b.size)
 	add(0, begin)
-	for _, frame := range b.framesOf(arch) {
-		at := b.size - b.Frames[frame].OffsetFromEnd
-		add(at, at+b.Frames[frame].CompressedSize)
+	for _, frame := range b.Manifest.framesOf(arch) {
+		at := b.size - b.Manifest.Frames[frame].OffsetFromEnd
+		add(at, at+b.Manifest.Frames[frame].CompressedSize)
 	}
 	add(end, b.size)
 	return part
+}
+
+// framesIn returns where the frames of a file of that size begin and end.
+func (m Manifest) framesIn(fileSize int64) (begin, end int64) {
+	if len(m.Frames) == 0 {
+		return fileSize, fileSize
+	}
+	last := m.Frames[len(m.Frames)-1]
+	return fileSize - m.Frames[0].OffsetFromEnd, fileSize - last.OffsetFromEnd + last.CompressedSize
 }
 
 // framesOf returns the frames with the blobs of an architecture, in order.
@@ -81,7 +87,7 @@ func (b *Bundle) Archs() []string {
 }
 
 func holds(b *Bundle, arch string) bool {
-	return b.file == nil || !slices.ContainsFunc(b.framesOf(arch), func(frame int) bool { return isHole(b, frame) })
+	return b.file == nil || !slices.ContainsFunc(b.Manifest.framesOf(arch), func(frame int) bool { return isHole(b, frame) })
 }
 
 // zstdMagic begins every frame.

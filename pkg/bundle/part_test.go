@@ -47,7 +47,7 @@ func TestAPartHasOneArchitecture(t *testing.T) {
 		}
 		must.NoError(t, b.Check(t.Context(), c.has))
 		must.NoError(t, b.Verify(t.Context()))
-		for _, img := range b.Images {
+		for _, img := range b.Manifest.Images {
 			if _, err := b.Find(img.Ref, c.has); err != nil {
 				t.Error(err)
 			}
@@ -56,8 +56,8 @@ func TestAPartHasOneArchitecture(t *testing.T) {
 			}
 		}
 		want := "it is for " + c.has + ", not for " + c.lacks
-		_, found := b.Find(b.Images[0].Ref, c.lacks)
-		for _, err := range []error{b.Check(t.Context(), c.lacks), b.CheckImages(t.Context(), b.Images, c.lacks), found} {
+		_, found := b.Find(b.Manifest.Images[0].Ref, c.lacks)
+		for _, err := range []error{b.Check(t.Context(), c.lacks), b.CheckImages(t.Context(), b.Manifest.Images, c.lacks), found} {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("got %v, want %q", err, want)
 			}
@@ -75,7 +75,7 @@ func TestAPartIsSmaller(t *testing.T) {
 	for _, s := range b.PartFor("arm") {
 		size += s.Size
 	}
-	if frame := b.Frames[b.framesOf("amd64")[1]]; size != b.size-frame.CompressedSize {
+	if frame := b.Manifest.Frames[b.Manifest.framesOf("amd64")[1]]; size != b.size-frame.CompressedSize {
 		t.Errorf("the part has %d of %d bytes, without a frame of %d", size, b.size, frame.CompressedSize)
 	}
 }
@@ -84,9 +84,9 @@ func TestAPartIsSmaller(t *testing.T) {
 func TestAHoleMustBeEmpty(t *testing.T) {
 	path := partOf(t, writeApart(t), "arm")
 	b := opened(t, path)
-	hole := b.section(b.framesOf("amd64")[1])
+	hole := b.section(b.Manifest.framesOf("amd64")[1])
 	data := must.Read(t, path)
-	at := b.size - b.Frames[b.framesOf("amd64")[1]].OffsetFromEnd + hole.Size()/2
+	at := b.size - b.Manifest.Frames[b.Manifest.framesOf("amd64")[1]].OffsetFromEnd + hole.Size()/2
 	data[at] = 1
 	must.NoError(t, os.WriteFile(path, data, 0o600))
 	if err := verified(t.Context(), path); err == nil || !strings.Contains(err.Error(), "cut short or damaged") {
@@ -98,13 +98,13 @@ func TestOpenHead(t *testing.T) {
 	path := writeSmall(t)
 	data := must.Read(t, path)
 	whole := opened(t, path)
-	headEnd := whole.size - whole.Frames[0].OffsetFromEnd
+	headEnd := whole.size - whole.Manifest.Frames[0].OffsetFromEnd
 	b, err := OpenHead("of 10.0.0.1:6444", bytes.NewReader(data[:headEnd]), int64(len(data)))
 	must.NoError(t, err)
 	if b.Identity() != whole.Identity() || len(b.Archs()) != 2 {
 		t.Errorf("%s for %q", b.Identity(), b.Archs())
 	}
-	if err := b.copyBlob(io.Discard, b.Images[0].Index); err == nil || !strings.Contains(err.Error(), "only the head") {
+	if err := b.copyBlob(io.Discard, b.Manifest.Images[0].Index); err == nil || !strings.Contains(err.Error(), "only the head") {
 		t.Errorf("a blob of it: %v", err)
 	}
 	for _, cut := range [][]byte{nil, data[:headEnd/2], []byte("<html>")} {

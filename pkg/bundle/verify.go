@@ -30,11 +30,11 @@ func (b *Bundle) Verify(ctx context.Context) error {
 			return fmt.Errorf("its base: %w", err)
 		}
 	}
-	v := verification{Bundle: b, seen: map[string]bool{}, progress: step.NewCounter(ctx, "verify "+path.Base(b.Path), b.size), ctx: ctx}
+	v := verification{bundle: b, seen: map[string]bool{}, progress: step.NewCounter(ctx, "verify "+path.Base(b.Path), b.size), ctx: ctx}
 	if err := v.file(); err != nil {
 		return fmt.Errorf("bundle %s: %w", b.Path, err)
 	}
-	for _, img := range b.Images {
+	for _, img := range b.Manifest.Images {
 		for arch, p := range img.Platforms {
 			if !holds(b, arch) {
 				continue
@@ -49,7 +49,7 @@ func (b *Bundle) Verify(ctx context.Context) error {
 
 // verification is the state of one pass over a file.
 type verification struct {
-	*Bundle
+	bundle   *Bundle
 	ctx      context.Context
 	progress *step.Counter
 	seen     map[string]bool
@@ -57,29 +57,26 @@ type verification struct {
 
 // file reads all that any other tool would read, frame by frame.
 func (v *verification) file() error {
-	headEnd, endStart := v.size, v.size
-	if n := len(v.Frames); n > 0 {
-		headEnd, endStart = v.size-v.Frames[0].OffsetFromEnd, v.size-v.Frames[n-1].OffsetFromEnd+v.Frames[n-1].CompressedSize
-	}
-	if err := v.walk(io.NewSectionReader(v.Bundle.file, 0, headEnd), v.headMember); err != nil {
+	begin, end := v.bundle.Manifest.framesIn(v.bundle.size)
+	if err := v.walk(io.NewSectionReader(v.bundle.file, 0, begin), v.headMember); err != nil {
 		return err
 	}
-	for i := range v.Frames {
-		if isHole(v.Bundle, i) {
+	for i := range v.bundle.Manifest.Frames {
+		if isHole(v.bundle, i) {
 			if err := v.hole(i); err != nil {
 				return err
 			}
 			continue
 		}
-		if err := v.checkFrame(v.ctx, i); err != nil {
+		if err := v.bundle.checkFrame(v.ctx, i); err != nil {
 			return err
 		}
 		member := func(h *tar.Header, offset int64, r io.Reader) error { return v.blob(i, h, offset, r) }
-		if err := v.walk(v.section(i), member); err != nil {
+		if err := v.walk(v.bundle.section(i), member); err != nil {
 			return err
 		}
 	}
-	if err := v.end(endStart); err != nil {
+	if err := v.end(end); err != nil {
 		return err
 	}
 	return v.complete()
@@ -122,7 +119,7 @@ func (v *verification) walk(compressed io.Reader, member func(h *tar.Header, off
 
 // hole requires that a frame that was left out is empty.
 func (v *verification) hole(frame int) error {
-	content := bufio.NewReader(io.TeeReader(WithContext(v.ctx, v.section(frame)), v.progress))
+	content := bufio.NewReader(io.TeeReader(WithContext(v.ctx, v.bundle.section(frame)), v.progress))
 	for {
 		one, err := content.ReadByte()
 		switch {
@@ -144,7 +141,7 @@ func (n *counter) Write(p []byte) (int, error) {
 }
 
 func (v *verification) end(start int64) error {
-	decoder, err := compression.NewDecoder(io.NewSectionReader(v.Bundle.file, start, v.size-start), 1)
+	decoder, err := compression.NewDecoder(io.NewSectionReader(v.bundle.file, start, v.bundle.size-start), 1)
 	if err != nil {
 		return err
 	}
@@ -162,8 +159,8 @@ func (v *verification) complete() error {
 			return fmt.Errorf("%s is missing", name)
 		}
 	}
-	for d, blob := range v.Blobs {
-		if !blob.InBase && !isHole(v.Bundle, blob.Frame) && !v.seen[blobName(d)] {
+	for d, blob := range v.bundle.Manifest.Blobs {
+		if !blob.InBase && !isHole(v.bundle, blob.Frame) && !v.seen[blobName(d)] {
 			return fmt.Errorf("%s is missing", blobName(d))
 		}
 	}
@@ -196,7 +193,7 @@ func (v *verification) headMember(h *tar.Header, offset int64, r io.Reader) erro
 
 func (v *verification) blob(frame int, h *tar.Header, offset int64, r io.Reader) error {
 	d := digest.NewDigestFromEncoded(digest.SHA256, path.Base(h.Name))
-	blob, ok := v.Blobs[d]
+	blob, ok := v.bundle.Manifest.Blobs[d]
 	switch {
 	case !ok || h.Name != blobName(d) || blob.InBase || blob.Frame != frame || blob.Offset != offset:
 		return errors.New("it does not belong there")
@@ -220,14 +217,14 @@ func (v *verification) table(h *tar.Header, r io.Reader) error {
 	if err != nil {
 		return err
 	}
-	if digest.FromBytes(data) != v.Tables[h.Name] {
+	if digest.FromBytes(data) != v.bundle.Manifest.Tables[h.Name] {
 		return errors.New("its content does not match its digest")
 	}
 	switch h.Name {
 	case ocispec.ImageIndexFile:
-		return v.verifyIndex(data)
+		return v.bundle.Manifest.verifyIndex(data)
 	case dockerManifest:
-		return v.verifyDockerTable(data)
+		return v.bundle.Manifest.verifyDockerTable(data)
 	}
 	var layout ocispec.ImageLayout
 	err = json.Unmarshal(data, &layout)
@@ -266,10 +263,10 @@ func (m Manifest) verifyDockerTable(data []byte) error {
 
 // platform compares the manifest of the bundle with that of the image.
 func (v *verification) platform(p PlatformImage) error {
-	if v.Blobs[p.Manifest].InBase && v.base == nil {
+	if v.bundle.Manifest.Blobs[p.Manifest].InBase && v.bundle.base == nil {
 		return nil
 	}
-	text, err := v.ReadText(p.Manifest)
+	text, err := v.bundle.ReadText(p.Manifest)
 	if err != nil {
 		return err
 	}

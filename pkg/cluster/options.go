@@ -102,11 +102,11 @@ func (o Options) badBundle() error {
 		return &step.Problem{Name: "bundle", Text: fmt.Sprintf("--bundle: %v", err), Remedy: "make it with `kube-bootstrap offline build` or `offline pull`"}
 	}
 	defer b.Close()
-	if b.Base == nil || len(o.Hosts) > 0 {
+	if b.Manifest.Base == nil || len(o.Hosts) > 0 {
 		return nil
 	}
 	return &step.Problem{
-		Name: "bundle", Text: fmt.Sprintf("--bundle: %s needs the bundle of Kubernetes %s as its base, and the nodes of a cluster load one bundle", o.Bundle, b.Base.Kubernetes),
+		Name: "bundle", Text: fmt.Sprintf("--bundle: %s needs the bundle of Kubernetes %s as its base, and the nodes of a cluster load one bundle", o.Bundle, b.Manifest.Base.Kubernetes),
 		Remedy: "give a bundle that was made without --base",
 	}
 }

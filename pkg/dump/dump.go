@@ -232,7 +232,7 @@ func (c *collection) await(ctx context.Context, said, told *output, args []strin
 	select {
 	case err := <-done:
 		return err
-	case <-time.After(grace):
+	case <-time.After(grace): //nolint:forbidigo // ctx has ended
 		return context.Cause(ctx)
 	}
 }

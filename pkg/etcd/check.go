@@ -13,31 +13,31 @@ import (
 // silent is how long a check waits for etcd before it asks the other members.
 const silent = time.Second
 
-func (s Server) check(ctx context.Context) (step.Diff, error) {
-	diff, err := s.service().Diff(ctx)
+func (c Container) check(ctx context.Context) (step.Diff, error) {
+	diff, err := c.service().Diff(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if reason := s.ended(ctx); reason != nil {
+	if reason := c.ended(ctx); reason != nil {
 		return step.Diff{"restart etcd: " + reason.Error()}, nil
 	}
-	if started, err := Started(s.Files); err == nil && started == "" && HasData(s.Files) {
+	if started, err := c.Member.Data.Started(); err == nil && started == "" && c.Member.Data.Exist() {
 		diff = append(diff, "write "+startedFile)
 	}
-	if !s.Files.IsPrivate(DataDir) {
+	if !c.Member.Data.Files.IsPrivate(DataDir) {
 		diff = append(diff, "create "+DataDir+", for root only")
 	}
 	if len(diff) > 0 {
 		return diff, nil
 	}
-	return s.checkAnswers(ctx)
+	return c.checkAnswers(ctx)
 }
 
 // checkAnswers reads from etcd. If etcd is silent, it looks for the reason in etcd's log
 // and at the other members.
-func (s Server) checkAnswers(ctx context.Context) (step.Diff, error) {
-	err := step.Watching(ctx, ends(s), func(ctx context.Context) error {
-		return step.Watching(ctx, isOutside(s.Member), answersInTime(s.Endpoint))
+func (c Container) checkAnswers(ctx context.Context) (step.Diff, error) {
+	err := step.Watching(ctx, ends(c), func(ctx context.Context) error {
+		return step.Watching(ctx, isOutside(c.Member), answersInTime(c.Member.Client))
 	})
 	if certain := difference(""); errors.As(err, &certain) {
 		return step.Diff{string(certain)}, nil
@@ -51,9 +51,9 @@ type difference string
 func (d difference) Error() string { return string(d) }
 
 // answersInTime waits some seconds longer if etcd is silent, because etcd may be about to end.
-func answersInTime(e Endpoint) func(context.Context) error {
+func answersInTime(c Client) func(context.Context) error {
 	return func(ctx context.Context) error {
-		err := e.Do(ctx, func(client *clientv3.Client) error { return e.answers(ctx, client) })
+		err := c.Do(ctx, func(client *clientv3.Client) error { return c.answers(ctx, client) })
 		if step.IsUnanswered(step.Serves(err)) {
 			longer, cancel := step.Half(ctx)
 			defer cancel()
@@ -63,9 +63,9 @@ func answersInTime(e Endpoint) func(context.Context) error {
 	}
 }
 
-func ends(s Server) func(context.Context) error {
+func ends(c Container) func(context.Context) error {
 	return func(ctx context.Context) error {
-		err := s.follow(ctx, func(*step.Problem) bool { return true })
+		err := c.follow(ctx, func(*step.Problem) bool { return true })
 		if len(step.Problems(err)) == 0 {
 			return nil
 		}

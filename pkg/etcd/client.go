@@ -24,8 +24,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Access is a client certificate for etcd and etcd's CA, by their paths on the host.
-type Access struct {
+// Credentials are a client certificate for etcd and etcd's CA, by their paths on the host.
+type Credentials struct {
 	Files         host.Files
 	CA, Cert, Key string
 	// Issue makes a certificate for a server that does not trust the authority of Cert. The
@@ -35,9 +35,9 @@ type Access struct {
 }
 
 // tls returns the configuration with which a server accepts the client.
-func (a Access) tls() (*tls.Config, error) {
-	config, err := host.ClientTLS(a.Files, a.CA, a.Cert, a.Key)
-	if err != nil || a.Issue == nil {
+func (c Credentials) tls() (*tls.Config, error) {
+	config, err := host.ClientTLS(c.Files, c.CA, c.Cert, c.Key)
+	if err != nil || c.Issue == nil {
 		return config, err
 	}
 	own := config.GetClientCertificate
@@ -46,15 +46,15 @@ func (a Access) tls() (*tls.Config, error) {
 		if err != nil || asked.SupportsCertificate(pair) == nil {
 			return pair, err
 		}
-		return a.Issue(asked)
+		return c.Issue(asked)
 	}
 	return config, nil
 }
 
-// Client returns a client that uses any endpoint that answers. It connects on first use.
+// Connect returns a client that uses any endpoint that answers. It connects on first use.
 // The caller must close it.
-func (a Access) Client(ctx context.Context, endpoints ...string) (*clientv3.Client, error) {
-	trust, err := a.tls()
+func (c Credentials) Connect(ctx context.Context, endpoints ...string) (*clientv3.Client, error) {
+	trust, err := c.tls()
 	if err != nil {
 		return nil, err
 	}
@@ -87,19 +87,19 @@ func read(ctx context.Context, client *clientv3.Client) error {
 	return nil
 }
 
-// Endpoint is the port for clients of this host's etcd, with root's credentials.
-type Endpoint struct {
-	Access
-	IP string
+// Client calls the etcd of this host as root.
+type Client struct {
+	Credentials Credentials
+	IP          string // of this host
 }
 
-// Client returns a client for this host's etcd, see Access.Client.
-func (e Endpoint) Client(ctx context.Context) (*clientv3.Client, error) {
-	return e.Access.Client(ctx, e.URL())
+// Connect returns a connection to the etcd of this host, see Credentials.Connect.
+func (c Client) Connect(ctx context.Context) (*clientv3.Client, error) {
+	return c.Credentials.Connect(ctx, c.URL())
 }
 
 // URL returns the URL for clients.
-func (e Endpoint) URL() string { return clientURL(e.IP) }
+func (c Client) URL() string { return clientURL(c.IP) }
 
 // The ports of etcd, for clients and for other members.
 const (
@@ -115,8 +115,8 @@ func clientURL(ip string) string { return "https://" + ClientAddress(ip) }
 func peerURL(ip string) string { return "https://" + net.JoinHostPort(ip, strconv.Itoa(PeerPort)) }
 
 // Do calls do with a client of this host's etcd.
-func (e Endpoint) Do(ctx context.Context, do func(*clientv3.Client) error) error {
-	client, err := e.Client(ctx)
+func (c Client) Do(ctx context.Context, do func(*clientv3.Client) error) error {
+	client, err := c.Connect(ctx)
 	if err != nil {
 		return err
 	}
@@ -134,10 +134,10 @@ var tooSlow = []error{
 // Change is Do for a change that may be made twice. As long as etcd answers that it was too slow, it
 // calls do again, up to the limit of ctx: etcd waits seven seconds for its disk, however slow the host
 // is. do sets the limits of its requests.
-func (e Endpoint) Change(ctx context.Context, do func(*clientv3.Client) error) error {
+func (c Client) Change(ctx context.Context, do func(*clientv3.Client) error) error {
 	limit, cancel := step.Limited(ctx)
 	defer cancel()
-	return e.Do(ctx, func(client *clientv3.Client) error {
+	return c.Do(ctx, func(client *clientv3.Client) error {
 		for {
 			err := do(client)
 			if !slices.ContainsFunc(tooSlow, func(slow error) bool { return errors.Is(err, slow) }) {
@@ -156,16 +156,16 @@ const slowPause = 250 * time.Millisecond
 
 // Look calls ask, a query of a Check, with a client of this host's etcd. It
 // returns new if etcd has never run here.
-func (e Endpoint) Look(ctx context.Context, new step.Diff, ask func(context.Context, *clientv3.Client) (step.Diff, error)) (step.Diff, error) {
-	client, err := e.Client(ctx)
-	if errors.Is(err, fs.ErrNotExist) || !HasData(e.Files) {
+func (c Client) Look(ctx context.Context, new step.Diff, ask func(context.Context, *clientv3.Client) (step.Diff, error)) (step.Diff, error) {
+	client, err := c.Connect(ctx)
+	if errors.Is(err, fs.ErrNotExist) || !DataOf(c.Credentials.Files).Exist() {
 		return new, nil
 	}
 	if err != nil {
 		return nil, err
 	}
 	defer client.Close()
-	if err := e.answers(ctx, client); err != nil {
+	if err := c.answers(ctx, client); err != nil {
 		return nil, step.NoAnswer(err)
 	}
 	diff, err := ask(ctx, client)
@@ -176,28 +176,28 @@ func (e Endpoint) Look(ctx context.Context, new step.Diff, ask func(context.Cont
 }
 
 // Step returns a step whose Check is Look, and whose Apply is Change.
-func (e Endpoint) Step(
+func (c Client) Step(
 	id step.ID, name string, new step.Diff,
 	ask func(context.Context, *clientv3.Client) (step.Diff, error), do func(context.Context, *clientv3.Client) error,
 ) step.Step {
 	return step.Step{
 		ID: id, Name: name,
-		Check: func(ctx context.Context) (step.Diff, error) { return e.Look(ctx, new, ask) },
+		Check: func(ctx context.Context) (step.Diff, error) { return c.Look(ctx, new, ask) },
 		Apply: func(ctx context.Context) error {
-			return e.Change(ctx, func(client *clientv3.Client) error { return do(ctx, client) })
+			return c.Change(ctx, func(client *clientv3.Client) error { return do(ctx, client) })
 		},
 	}
 }
 
 // answers sends one request. If etcd is silent, it returns the reason.
-func (e Endpoint) answers(ctx context.Context, client *clientv3.Client) error {
-	if err := listens(ctx, e.IP); err != nil {
+func (c Client) answers(ctx context.Context, client *clientv3.Client) error {
+	if err := listens(ctx, c.IP); err != nil {
 		return err
 	}
 	soon, cancel := step.Half(ctx)
 	defer cancel()
 	if err := read(soon, client); err != nil {
-		return cmp.Or(e.lostQuorum(ctx), err)
+		return cmp.Or(c.lostQuorum(ctx), err)
 	}
 	return nil
 }

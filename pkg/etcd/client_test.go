@@ -19,11 +19,11 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
-// TestAccessWhileControlPlanesChange: the etcd of each control plane trusts the new or the
+// TestCredentialsWhileControlPlanesChange: the etcd of each control plane trusts the new or the
 // former authority of its clients, until `master` has run on all of them.
-func TestAccessWhileControlPlanesChange(t *testing.T) {
+func TestCredentialsWhileControlPlanesChange(t *testing.T) {
 	former, now := authority(t, "former"), authority(t, "now")
-	e := testServer(t).Access
+	e := testContainer(t).Member.Client.Credentials
 	made, err := former.Issue(pki.Request{CommonName: "root", Client: true}, time.Now())
 	must.NoError(t, err)
 	for path, data := range map[string][]byte{e.CA: now.PEM().Cert, e.Cert: made.Cert, e.Key: made.Key} {
@@ -53,7 +53,7 @@ func authority(t *testing.T, name string) *pki.Authority {
 }
 
 // accepted returns an error unless a server accepts the certificate of access.
-func accepted(t *testing.T, access Access, serving, trusted *pki.Authority) error {
+func accepted(t *testing.T, access Credentials, serving, trusted *pki.Authority) error {
 	t.Helper()
 	made, err := serving.Issue(pki.Request{CommonName: "etcd", Hosts: []string{"127.0.0.1"}}, time.Now())
 	must.NoError(t, err)
@@ -85,7 +85,7 @@ func accepted(t *testing.T, access Access, serving, trusted *pki.Authority) erro
 func TestChangeOfASlowEtcd(t *testing.T) {
 	c := newCluster(t)
 	c.add("one", "127.3.3.1", true)
-	e := c.server("one", "127.3.3.1").Endpoint
+	e := c.server("one", "127.3.3.1").Member.Client
 	change := func(ctx context.Context, answers ...error) (calls int, err error) {
 		err = e.Change(ctx, func(*clientv3.Client) error {
 			calls++

@@ -225,20 +225,20 @@ func (e *fakeEtcd) Defragment(context.Context, *etcdserverpb.DefragmentRequest) 
 }
 
 // server returns the etcd of a host that runs none, and whose etcd has the addresses of peers.
-func (c *fakeCluster) server(name, ip string, peers ...string) Server {
-	s := testServer(c.t)
-	s.Name, s.IP, s.Peers, s.Version = name, ip, peers, "3.7.0"
+func (c *fakeCluster) server(name, ip string, peers ...string) Container {
+	s := testContainer(c.t)
+	s.Member.Name, s.Member.Client.IP, s.Member.Peers, s.Version = name, ip, peers, "3.7.0"
 	root, err := c.ca.Issue(pki.Request{CommonName: "root", Client: true}, time.Now())
 	must.NoError(c.t, err)
-	for path, data := range map[string][]byte{s.CA: c.ca.PEM().Cert, s.Cert: root.Cert, s.Key: root.Key} {
-		must.NoError(c.t, s.Files.Write(path, data, 0o600))
+	for path, data := range map[string][]byte{s.Member.Client.Credentials.CA: c.ca.PEM().Cert, s.Member.Client.Credentials.Cert: root.Cert, s.Member.Client.Credentials.Key: root.Key} {
+		must.NoError(c.t, s.Member.Data.Files.Write(path, data, 0o600))
 	}
 	dir, err := os.MkdirTemp("", "kb-etcd-") // the path of a Unix socket must be short
 	must.NoError(c.t, err)
 	socket := filepath.Join(dir, "d.sock")
 	listener, err := net.Listen("unix", socket)
 	must.NoError(c.t, err)
-	engine := &http.Server{Handler: &fakeEngine{fakeCluster: c, files: s.Files, ip: ip, name: name}}
+	engine := &http.Server{Handler: &fakeEngine{fakeCluster: c, files: s.Member.Data.Files, ip: ip, name: name}}
 	go func() { _ = engine.Serve(listener) }()
 	c.t.Cleanup(func() { engine.Close(); os.RemoveAll(dir) })
 	s.Docker = func() *docker.Engine { return docker.Open(socket) }
@@ -246,10 +246,10 @@ func (c *fakeCluster) server(name, ip string, peers ...string) Server {
 }
 
 // ran has the host have the data of a member.
-func ran(t *testing.T, s Server, id uint64, cluster string) {
+func ran(t *testing.T, s Container, id uint64, cluster string) {
 	t.Helper()
-	must.NoError(t, s.Files.Write(DataDir+"/member/wal/0.wal", []byte(fmt.Sprint(id)), 0o600))
+	must.NoError(t, s.Member.Data.Files.Write(DataDir+"/member/wal/0.wal", []byte(fmt.Sprint(id)), 0o600))
 	if cluster != "" {
-		must.NoError(t, s.Files.Write(joinedFile, []byte(cluster+"\n"), 0o600))
+		must.NoError(t, s.Member.Data.Files.Write(joinedFile, []byte(cluster+"\n"), 0o600))
 	}
 }

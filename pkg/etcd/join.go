@@ -17,31 +17,32 @@ import (
 // voter. On a host that has joined, it does the same as Start.
 //
 //	added as learner ──▶ joinedFile written ──▶ etcd runs ──▶ promoted ──▶ answers
-func (s Server) Join() step.Step { return joiner{s, s.undo}.step() }
+func (c Container) Join() step.Step { return joiner{c, c.undo}.step() }
 
 // Stay is Join for the agent and for renewals of certificates: it never adds a
 // member. Otherwise a host that was removed while it was off would return by itself.
-func (s Server) Stay() step.Step { return joiner{s, nil}.step() }
+func (c Container) Stay() step.Step { return joiner{c, nil}.step() }
 
 // joiner is the etcd of a host that has joined, or joins. clear removes an earlier
 // etcd from this host; without it, no member is added.
 type joiner struct {
-	Server
+	etcd  Container
 	clear func(context.Context) error
 }
 
 func (j joiner) step() step.Step {
-	return step.Step{ID: "join-etcd", Name: "join etcd", Check: j.check, Apply: j.apply, Undo: j.undo}
+	return step.Step{ID: "join-etcd", Name: "join etcd", Check: j.check, Apply: j.apply, Undo: j.etcd.undo}
 }
 
 func (j joiner) check(ctx context.Context) (step.Diff, error) {
-	cluster, err := joined(j.Files)
+	member := j.etcd.Member
+	cluster, err := member.Data.cluster()
 	if err != nil {
 		return nil, err
 	}
-	diff, err := j.Server.check(ctx)
+	diff, err := j.etcd.check(ctx)
 	if err == nil && cluster == "" {
-		diff = append(step.Diff{"add " + j.Name + " to the members of etcd"}, diff...)
+		diff = append(step.Diff{"add " + member.Name + " to the members of etcd"}, diff...)
 	}
 	return diff, err
 }
@@ -71,38 +72,40 @@ func isRemoved(err error) bool {
 // first, because they may need this member for a quorum. It asks nobody if this
 // member is the only one.
 func (j joiner) resume(ctx context.Context) error {
-	cluster, err := joined(j.Files)
+	member := j.etcd.Member
+	cluster, err := member.Data.cluster()
 	switch {
 	case err != nil:
 		return err
-	case !hasWAL(j.Files), cluster == "" && len(j.Peers) > 0:
+	case !member.Data.hasWAL(), cluster == "" && len(member.Peers) > 0:
 		return errNoMember
 	case cluster == "": // etcd ignores the value, because it has a WAL
-		if err := j.Files.Write(joinedFile, []byte(j.Name+"="+peerURL(j.IP)+"\n"), 0o600); err != nil {
+		if err := member.Data.noteCluster(member.alone()); err != nil {
 			return err
 		}
 	}
-	return j.Server.apply(ctx)
+	return j.etcd.apply(ctx)
 }
 
 // enter has etcd run as the member that Member.enter finds or adds.
 func (j joiner) enter(ctx context.Context) error {
-	client, err := j.peers(ctx)
+	member := j.etcd.Member
+	client, err := member.peers(ctx)
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	if err := j.Member.enter(ctx, client, j.clear); err != nil {
+	if err := member.enter(ctx, client, j.clear); err != nil {
 		return err
 	}
-	if err := j.run(ctx); err != nil {
+	if err := j.etcd.run(ctx); err != nil {
 		return err
 	}
-	promote := func(ctx context.Context) error { return j.promote(ctx, client, j.tail(ctx)) }
-	if err := step.Watching(ctx, j.watchStart, promote); err != nil {
+	promote := func(ctx context.Context) error { return member.promote(ctx, client, j.etcd.tail(ctx)) }
+	if err := step.Watching(ctx, j.etcd.watchStart, promote); err != nil {
 		return err
 	}
-	return j.ready(ctx)
+	return j.etcd.ready(ctx)
 }
 
 // enter adds this member to the cluster, unless it is a member already. It first
@@ -114,14 +117,14 @@ func (m Member) enter(ctx context.Context, client *clientv3.Client, clear func(c
 	if err != nil {
 		return err
 	}
-	cluster, err := joined(m.Files)
+	cluster, err := m.Data.cluster()
 	if err != nil {
 		return err
 	}
 	switch {
-	case own != nil && cluster != "" && hasWAL(m.Files):
+	case own != nil && cluster != "" && m.Data.hasWAL():
 		return nil // the member continues
-	case own != nil && (hasWAL(m.Files) || cluster != "" && own.Name == ""):
+	case own != nil && (m.Data.hasWAL() || cluster != "" && own.Name == ""):
 		// joinedFile was lost, or the member was added and never started: etcd compares
 		// its first start with the members of now.
 		return m.noteCluster(ctx, client)
@@ -153,7 +156,7 @@ func (m Member) noteCluster(ctx context.Context, client *clientv3.Client) error 
 	if err != nil {
 		return err
 	}
-	return m.Files.Write(joinedFile, []byte(m.initialCluster(list.Members)+"\n"), 0o600)
+	return m.Data.noteCluster(m.initialCluster(list.Members))
 }
 
 // add adds this host as a learner. It waits for another learner, because etcd
@@ -163,7 +166,7 @@ func (m Member) noteCluster(ctx context.Context, client *clientv3.Client) error 
 // https://github.com/etcd-io/etcd/blob/v3.7.3/server/etcdserver/api/membership/cluster_opts.go#L17
 // https://github.com/etcd-io/raft/blob/v3.7.0/raft.go#L1326-L1341
 func (m Member) add(ctx context.Context, client *clientv3.Client) error {
-	if err := m.Files.Remove(LeftFile); err != nil {
+	if err := m.Data.Files.Remove(LeftFile); err != nil {
 		return err
 	}
 	var cluster string
@@ -180,7 +183,7 @@ func (m Member) add(ctx context.Context, client *clientv3.Client) error {
 				return fmt.Errorf("%s %v is joining at the same time", other.Name, other.PeerURLs)
 			}
 		}
-		if _, err = client.MemberAddAsLearner(ctx, []string{peerURL(m.IP)}); err != nil {
+		if _, err = client.MemberAddAsLearner(ctx, []string{peerURL(m.Client.IP)}); err != nil {
 			return err
 		}
 		return errAdded
@@ -188,7 +191,7 @@ func (m Member) add(ctx context.Context, client *clientv3.Client) error {
 	if err != nil {
 		return fmt.Errorf("add this host to the members of etcd: %w", err)
 	}
-	return m.Files.Write(joinedFile, []byte(cluster+"\n"), 0o600)
+	return m.Data.noteCluster(cluster)
 }
 
 // errAdded makes retry read the members again, now with this host.

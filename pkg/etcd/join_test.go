@@ -17,7 +17,7 @@ const pair = "one=https://127.3.1.1:2380,two=https://127.3.1.2:2380"
 // limited returns a context in which a wait without an answer fails a test soon.
 func limited(t *testing.T) context.Context { return step.WithLimit(t.Context(), 20*time.Second) }
 
-func applies(t *testing.T, s Server, of step.Step) {
+func applies(t *testing.T, s Container, of step.Step) {
 	t.Helper()
 	must.NoError(t, of.Apply(limited(t)))
 	if diff, err := of.Check(limited(t)); len(diff) > 0 || err != nil {
@@ -70,7 +70,7 @@ func TestOnlyAnAdministratorAddsARemovedMember(t *testing.T) {
 			t.Fatalf("got %v", err)
 		}
 	}
-	if len(c.asked) > 0 || !hasWAL(s.Files) || !s.Files.Exists(joinedFile) {
+	if len(c.asked) > 0 || !s.Member.Data.hasWAL() || !s.Member.Data.Files.Exists(joinedFile) {
 		t.Fatalf("changes of the members: %v", c.asked)
 	}
 	applies(t, s, s.Join())
@@ -107,8 +107,8 @@ func TestLostDataAreReplacedByAnAdministrator(t *testing.T) {
 	c.add("two", "127.3.1.2", false)
 	c.add("three", "127.3.1.3", true)
 	s := c.server("two", "127.3.1.2", "127.3.1.1", "127.3.1.3")
-	must.NoError(t, s.Files.Write(joinedFile, []byte(pair+"\n"), 0o600))
-	must.NoError(t, s.Files.MkdirAll(DataDir+"/member/snap")) // of a start that has failed
+	must.NoError(t, s.Member.Data.Files.Write(joinedFile, []byte(pair+"\n"), 0o600))
+	must.NoError(t, s.Member.Data.Files.MkdirAll(DataDir+"/member/snap")) // of a start that has failed
 	if err := s.Stay().Apply(limited(t)); !hasProblem(err, "etcd-data") || len(c.asked) > 0 {
 		t.Fatalf("got %v and changes %v", err, c.asked)
 	}
@@ -125,9 +125,9 @@ func TestAnAddedMemberStartsWithTheMembersOfNow(t *testing.T) {
 	c.add("", "127.3.1.2", false)
 	c.members[1].IsLearner = true
 	s := c.server("two", "127.3.1.2", "127.3.1.1")
-	must.NoError(t, s.Files.Write(joinedFile, []byte(pair+",three=https://127.3.1.3:2380\n"), 0o600))
+	must.NoError(t, s.Member.Data.Files.Write(joinedFile, []byte(pair+",three=https://127.3.1.3:2380\n"), 0o600))
 	applies(t, s, s.Join())
-	if cluster, err := joined(s.Files); cluster != pair || err != nil || len(c.asked) > 0 {
+	if cluster, err := s.Member.Data.cluster(); cluster != pair || err != nil || len(c.asked) > 0 {
 		t.Errorf("got %s, %v and changes %v", cluster, err, c.asked)
 	}
 }
@@ -152,7 +152,7 @@ func TestTheFirstMemberDoesNotBeginAnotherCluster(t *testing.T) {
 	c.add("two", "127.3.1.2", true)
 	c.add("three", "127.3.1.3", true)
 	s := c.server("one", "127.3.1.1", "127.3.1.2", "127.3.1.3")
-	if err := s.Start().Apply(limited(t)); !hasProblem(err, "etcd-data") || hasWAL(s.Files) {
+	if err := s.Start().Apply(limited(t)); !hasProblem(err, "etcd-data") || s.Member.Data.hasWAL() {
 		t.Fatalf("without data: %v", err)
 	}
 	ran(t, s, 1, "")
@@ -165,7 +165,7 @@ func TestTheFirstMemberSaysThatItWasRemoved(t *testing.T) {
 	c.add("two", "127.3.1.2", true)
 	s := c.server("one", "127.3.1.1", "127.3.1.2")
 	ran(t, s, 9, "")
-	if err := s.Start().Apply(limited(t)); !hasProblem(err, "etcd-removed") || !hasWAL(s.Files) {
+	if err := s.Start().Apply(limited(t)); !hasProblem(err, "etcd-removed") || !s.Member.Data.hasWAL() {
 		t.Errorf("got %v", err)
 	}
 }

@@ -21,13 +21,13 @@ const (
 // removes history that is older than five minutes. Before that, a client which rewrites one large
 // object again and again, as a kubelet could rewrite its node, would reach the quota. etcd then
 // refuses all writes of the cluster.
-func (s Server) KeepRoom(ctx context.Context, failed func(error)) error {
-	client, err := s.Client(ctx)
+func (d Database) KeepRoom(ctx context.Context, failed func(error)) error {
+	client, err := d.Member.Client.Connect(ctx)
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	kept := history{client: client, url: s.URL(), quota: s.quota()}
+	kept := history{client: client, url: d.Member.Client.URL(), quota: d.Quota}
 	for ; ctx.Err() == nil; _ = step.Pause(ctx, roomEvery) {
 		if err := kept.drop(ctx); err != nil && ctx.Err() == nil {
 			failed(err)

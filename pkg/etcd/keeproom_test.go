@@ -15,19 +15,19 @@ func TestHistoryDoesNotFillTheDatabase(t *testing.T) {
 	c.add("two", "127.3.2.2", true)
 	leader, other := c.server("one", "127.3.2.1"), c.server("two", "127.3.2.2")
 	sizes := map[string]int64{}
-	look := func(s Server, size, live int64, compacts bool) {
+	look := func(s Container, size, live int64, compacts bool) {
 		t.Helper()
 		c.mu.Lock()
 		c.size, c.live, c.asked = size, live, nil
 		c.mu.Unlock()
-		client, err := s.Client(t.Context())
+		client, err := s.Member.Client.Connect(t.Context())
 		must.NoError(t, err)
 		defer client.Close()
-		kept := history{client: client, url: s.URL(), quota: quota, left: sizes[s.Name]}
+		kept := history{client: client, url: s.Member.Client.URL(), quota: quota, left: sizes[s.Member.Name]}
 		must.NoError(t, kept.drop(limited(t)))
-		sizes[s.Name] = kept.left
+		sizes[s.Member.Name] = kept.left
 		if got := len(c.asked) > 0; got != compacts {
-			t.Errorf("%s with %d of %d: asked %v", s.Name, size, quota, c.asked)
+			t.Errorf("%s with %d of %d: asked %v", s.Member.Name, size, quota, c.asked)
 		}
 	}
 	look(leader, quota/4-1, 50, false)

@@ -19,7 +19,7 @@ import (
 // other members, and removes this host from the list of control planes. It refuses if etcd
 // would lose its quorum. The list is last: the others then close etcd's port to this host.
 func (m Member) Leave(ctx context.Context, release func(context.Context, *clientv3.Client) error) error {
-	if m.Files.Exists(LeftFile) {
+	if m.Data.Files.Exists(LeftFile) {
 		return nil // an earlier turndown has left the cluster
 	}
 	client, err := m.peers(ctx)
@@ -30,7 +30,7 @@ func (m Member) Leave(ctx context.Context, release func(context.Context, *client
 		return err
 	}
 	defer client.Close()
-	all, _ := m.Status(ctx)
+	all, _ := m.Client.Status(ctx)
 	if lost := Quorum(all); lost != nil {
 		return cannotLeave(lost)
 	}
@@ -38,15 +38,15 @@ func (m Member) Leave(ctx context.Context, release func(context.Context, *client
 	err = patiently(ctx, func(ctx context.Context) error { return m.depart(ctx, client, release) })
 	switch {
 	case err == nil:
-		return m.Files.Write(LeftFile, nil, 0o600)
+		return m.Data.Files.Write(LeftFile, nil, 0o600)
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	}
-	return cannotLeave(cmp.Or(m.lostQuorum(ctx), err))
+	return cannotLeave(cmp.Or(m.Client.lostQuorum(ctx), err))
 }
 
 func (m Member) depart(ctx context.Context, client *clientv3.Client, release func(context.Context, *clientv3.Client) error) error {
-	if err := removeAt(ctx, client, m.IP); err != nil {
+	if err := removeAt(ctx, client, m.Client.IP); err != nil {
 		return err
 	}
 	if err := release(ctx, client); err != nil {
@@ -59,12 +59,12 @@ func (m Member) depart(ctx context.Context, client *clientv3.Client, release fun
 // etcd removes its leader, it answers no request for about seven seconds, and some of them
 // are lost (https://github.com/k3s-io/k3s/issues/12908).
 func (m Member) handOver(ctx context.Context, all []MemberStatus) error {
-	if !slices.ContainsFunc(all, func(s MemberStatus) bool { return s.Leader && s.IP == m.IP }) {
+	if !slices.ContainsFunc(all, func(s MemberStatus) bool { return s.Leader && s.IP == m.Client.IP }) {
 		return nil
 	}
 	ctx, cancel := step.Checking(ctx)
 	defer cancel()
-	return m.Do(ctx, func(client *clientv3.Client) (err error) {
+	return m.Client.Do(ctx, func(client *clientv3.Client) (err error) {
 		for _, s := range all {
 			if s.Leader || s.Learner || !s.Healthy {
 				continue
@@ -148,7 +148,7 @@ func cannotForget(name string, err error) error {
 // Forget removes a dead host from the list of control planes and from etcd. It returns
 // the host's address, or "" if the host is in neither.
 func (m Member) Forget(ctx context.Context, name string) (ip string, err error) {
-	all, err := m.Status(ctx)
+	all, err := m.Client.Status(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -157,7 +157,7 @@ func (m Member) Forget(ctx context.Context, name string) (ip string, err error) 
 	}
 	ctx, cancel := step.Limited(ctx)
 	defer cancel()
-	err = m.Do(ctx, func(client *clientv3.Client) error {
+	err = m.Client.Do(ctx, func(client *clientv3.Client) error {
 		listed, err := Listed(ctx, client)
 		if err != nil {
 			return err

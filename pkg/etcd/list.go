@@ -38,8 +38,9 @@ func encode(value any) string {
 // Announce is the step that announces this joining control plane to the
 // others, so that a single control plane enables leader election.
 func (m Member) Announce() step.Step {
-	needed := func(context.Context) (bool, error) { return !m.Files.Exists(joinedFile), nil }
-	return step.When("announce", "announce this control plane", "announce "+m.Name+" as a control plane at "+m.IP, needed, m.announce).Waiting()
+	needed := func(context.Context) (bool, error) { return !m.Data.Files.Exists(joinedFile), nil }
+	todo := "announce " + m.Name + " as a control plane at " + m.Client.IP
+	return step.When("announce", "announce this control plane", todo, needed, m.announce).Waiting()
 }
 
 // announce does not change an entry of an earlier run.
@@ -70,8 +71,8 @@ func (m Member) announce(ctx context.Context) error {
 // servers are ready. The balancers of other hosts then use it.
 func (m Member) List() step.Step {
 	key, value := m.entry().key(), encode(m.entry())
-	missing := step.Diff{"list " + m.Name + " as a control plane at " + m.IP}
-	return m.Step("list-control-plane", "list this control plane", missing, func(ctx context.Context, client *clientv3.Client) (step.Diff, error) {
+	missing := step.Diff{"list " + m.Name + " as a control plane at " + m.Client.IP}
+	return m.Client.Step("list-control-plane", "list this control plane", missing, func(ctx context.Context, client *clientv3.Client) (step.Diff, error) {
 		found, err := client.Get(ctx, key)
 		if err != nil {
 			return nil, fmt.Errorf("read the list of control planes: %w", err)
@@ -96,7 +97,7 @@ func unlist(ctx context.Context, client *clientv3.Client, name string) error {
 	return err
 }
 
-func (m Member) entry() Entry { return Entry{Name: m.Name, IP: m.IP, Addresses: m.Addresses} }
+func (m Member) entry() Entry { return Entry{Name: m.Name, IP: m.Client.IP, Addresses: m.Addresses} }
 
 // Listed returns the list of control planes, sorted by name.
 func Listed(ctx context.Context, client *clientv3.Client) ([]Entry, error) {

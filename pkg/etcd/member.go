@@ -19,7 +19,8 @@ import (
 
 // Member is this host among the members of etcd.
 type Member struct {
-	Endpoint
+	Client    Client
+	Data      Data
 	Name      string   // of the member: the node's name
 	Addresses []string // further addresses of the host
 
@@ -32,7 +33,7 @@ func (m Member) peers(ctx context.Context) (*clientv3.Client, error) {
 	if len(m.Peers) == 0 {
 		return nil, errors.New("no other control plane is known; set one with --master-ip")
 	}
-	return m.Access.Client(ctx, m.others()...)
+	return m.Client.Credentials.Connect(ctx, m.others()...)
 }
 
 func (m Member) others() (endpoints []string) {
@@ -51,7 +52,7 @@ func (m Member) find(ctx context.Context, client *clientv3.Client) (*etcdserverp
 	}
 	for _, member := range list.Members {
 		switch {
-		case slices.Contains(member.PeerURLs, peerURL(m.IP)):
+		case slices.Contains(member.PeerURLs, peerURL(m.Client.IP)):
 			return member, nil
 		case member.Name == m.Name && member.IsLearner:
 			return member, nil // a learner with an earlier address of this host
@@ -86,6 +87,14 @@ func (m Member) outside(ctx context.Context) error {
 	return definite(err)
 }
 
+// dataRemedy depends on whether other members have the data.
+func (m Member) dataRemedy() string {
+	if len(m.Peers) > 0 {
+		return "run `kube-bootstrap turndown --force` on this host and join it again: the other members have the data"
+	}
+	return "restore " + DataDir + " from a backup, or remove the cluster with `kube-bootstrap turndown`"
+}
+
 // definite returns the first problem of err: what etcd definitely says. Any other error
 // means that the members did not answer.
 func definite(err error) error {
@@ -112,7 +121,7 @@ func (m Member) initialCluster(members []*etcdserverpb.Member) string {
 	found := false
 	for _, member := range members {
 		name := member.Name
-		if slices.Contains(member.PeerURLs, peerURL(m.IP)) {
+		if slices.Contains(member.PeerURLs, peerURL(m.Client.IP)) {
 			name, found = m.Name, true
 		}
 		for _, url := range member.PeerURLs {
@@ -126,6 +135,9 @@ func (m Member) initialCluster(members []*etcdserverpb.Member) string {
 	return strings.Join(all, ",")
 }
 
+// alone returns the --initial-cluster of a cluster whose only member is this one.
+func (m Member) alone() string { return m.Name + "=" + peerURL(m.Client.IP) }
+
 const (
 	lockPrefix = "/kube-bootstrap/locks/"
 	lockTTL    = 30 // seconds until the lock of a killed run expires; a change of the leader extends it
@@ -135,7 +147,7 @@ const (
 func (m Member) Alone(ctx context.Context, name string, do func(context.Context) error) error {
 	// The end of ctx must not prevent the release of the lock. The other members
 	// answer while the etcd of this host restarts.
-	client, err := m.Access.Client(context.WithoutCancel(ctx), append([]string{m.URL()}, m.others()...)...)
+	client, err := m.Client.Credentials.Connect(context.WithoutCancel(ctx), append([]string{m.Client.URL()}, m.others()...)...)
 	if err != nil {
 		return err
 	}
@@ -180,13 +192,13 @@ type MemberStatus struct {
 
 // Status asks every member for its state. It reads the member list from this
 // host's own member, which works without a quorum.
-func (e Endpoint) Status(ctx context.Context) ([]MemberStatus, error) {
+func (c Client) Status(ctx context.Context) ([]MemberStatus, error) {
 	ctx, cancel := step.Checking(ctx)
 	defer cancel()
-	if err := listens(ctx, e.IP); err != nil {
+	if err := listens(ctx, c.IP); err != nil {
 		return nil, err
 	}
-	client, err := e.Client(ctx)
+	client, err := c.Connect(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -233,8 +245,8 @@ func ask(ctx context.Context, client *clientv3.Client, id uint64, s *MemberStatu
 }
 
 // lostQuorum returns the problem of Quorum, or nil if the members cannot be listed.
-func (e Endpoint) lostQuorum(ctx context.Context) error {
-	all, _ := e.Status(ctx)
+func (c Client) lostQuorum(ctx context.Context) error {
+	all, _ := c.Status(ctx)
 	return Quorum(all)
 }
 

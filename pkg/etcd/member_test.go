@@ -7,7 +7,7 @@ import (
 )
 
 func TestClusterToJoinNamesEveryMemberOnce(t *testing.T) {
-	m := Member{Endpoint: Endpoint{IP: "10.0.0.1"}, Name: "one"}
+	m := Member{Client: Client{IP: "10.0.0.1"}, Name: "one"}
 	others := []*etcdserverpb.Member{{Name: "two", PeerURLs: []string{"https://10.0.0.2:2380"}}}
 	if got := m.initialCluster(others); got != "" {
 		t.Errorf("not a member, and yet %q", got)

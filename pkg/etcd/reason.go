@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/filesystem"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -20,19 +19,19 @@ const (
 
 // ended returns the problem that prevents etcd from starting, from the log of its last
 // run, or nil if etcd runs or was stopped [etcd-data, etcd-disk, etcd-start].
-func (s Server) ended(ctx context.Context) error {
-	log, failed, err := s.service().LastRun(ctx)
+func (c Container) ended(ctx context.Context) error {
+	log, failed, err := c.service().LastRun(ctx)
 	if err != nil || !failed {
 		return nil
 	}
-	return s.problemIn(log)
+	return c.problemIn(log)
 }
 
 // watchStart returns etcd's reason as soon as damaged data or a full disk prevents it
 // from starting, and otherwise the result of Service.Watch.
-func (s Server) watchStart(ctx context.Context) error {
-	err := step.Watching(ctx, s.service().Watch, func(ctx context.Context) error {
-		return s.follow(ctx, func(p *step.Problem) bool { return p.Name != "etcd-start" })
+func (c Container) watchStart(ctx context.Context) error {
+	err := step.Watching(ctx, c.service().Watch, func(ctx context.Context) error {
+		return c.follow(ctx, func(p *step.Problem) bool { return p.Name != "etcd-start" })
 	})
 	switch {
 	case err == nil, ctx.Err() != nil:
@@ -40,11 +39,11 @@ func (s Server) watchStart(ctx context.Context) error {
 	case len(step.Problems(err)) > 0:
 		return err
 	}
-	return cmp.Or(s.ended(ctx), err)
+	return cmp.Or(c.ended(ctx), err)
 }
 
 // follow returns the first problem of etcd that tells, or why ctx has ended.
-func (s Server) follow(ctx context.Context, tells func(*step.Problem) bool) error {
+func (c Container) follow(ctx context.Context, tells func(*step.Problem) bool) error {
 	ended, stuck := time.NewTicker(reasonPause), time.NewTicker(stuckPause)
 	defer ended.Stop()
 	defer stuck.Stop()
@@ -54,9 +53,9 @@ func (s Server) follow(ctx context.Context, tells func(*step.Problem) bool) erro
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-ended.C:
-			err = s.ended(ctx)
+			err = c.ended(ctx)
 		case <-stuck.C:
-			err = s.stuck(ctx)
+			err = c.stuck(ctx)
 		}
 		if slices.ContainsFunc(step.Problems(err), tells) {
 			return err
@@ -67,8 +66,8 @@ func (s Server) follow(ctx context.Context, tells func(*step.Problem) bool) erro
 // stuck returns the problem that etcd runs and never answers, because its WAL has
 // lost entries that its database contains [etcd-data]. etcd 3.7 then elects itself,
 // and ignores each new entry up to the index of its database.
-func (s Server) stuck(ctx context.Context) error {
-	log, err := s.service().Log(ctx)
+func (c Container) stuck(ctx context.Context) error {
+	log, err := c.service().Log(ctx)
 	if err != nil {
 		return nil
 	}
@@ -76,7 +75,7 @@ func (s Server) stuck(ctx context.Context) error {
 	if !is {
 		return nil
 	}
-	return &step.Problem{Name: "etcd-data", Firm: true, Remedy: s.dataRemedy(),
+	return &step.Problem{Name: "etcd-data", Firm: true, Remedy: c.Member.dataRemedy(),
 		Text: fmt.Sprintf("etcd does not start: its WAL ends at entry %d, but its database contains entry %d, so the WAL was damaged", wal, database)}
 }
 
@@ -156,7 +155,7 @@ func lastComplaint(log string) string {
 	return cmp.Or(fatal, failed)
 }
 
-func (s Server) problemIn(log string) error {
+func (c Container) problemIn(log string) error {
 	if reason := badFlag(log); reason != "" {
 		return &step.Problem{Name: "etcd-start", Firm: true, Text: "etcd does not start: " + reason,
 			Remedy: "correct the flag in components.etcd.extraArgs or --etcd-arg"}
@@ -167,12 +166,12 @@ func (s Server) problemIn(log string) error {
 	}
 	problem := &step.Problem{Name: "etcd-start", Firm: true, Text: "etcd does not start: " + reason, Remedy: "solve this, and run the same command again"}
 	switch {
-	case says(reason, "no space left on device", "disk quota exceeded"), says(reason, "failed to repair wal") && s.full():
-		problem.Name, problem.Remedy = "etcd-disk", s.diskRemedy()
+	case says(reason, "no space left on device", "disk quota exceeded"), says(reason, "failed to repair wal") && c.Member.Data.diskIsFull():
+		problem.Name, problem.Remedy = "etcd-disk", c.Member.Data.diskRemedy()
 	case says(reason, "wal", "snap", "database", "bolt", "crc", "proto:"): // the last one: an entry cannot be decoded
-		problem.Name, problem.Remedy = "etcd-data", s.dataRemedy()
+		problem.Name, problem.Remedy = "etcd-data", c.Member.dataRemedy()
 	case says(log, "\npanic: ") && says(log, ".wal.broken"):
-		problem.Name, problem.Remedy = "etcd-data", s.dataRemedy()
+		problem.Name, problem.Remedy = "etcd-data", c.Member.dataRemedy()
 		problem.Text = "etcd does not start: its WAL was damaged (" + DataDir + "/member/wal/*.wal.broken), and etcd crashes without it: " + reason
 	}
 	return problem
@@ -181,28 +180,4 @@ func (s Server) problemIn(log string) error {
 // says reports whether a text contains one of the words.
 func says(text string, words ...string) bool {
 	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(strings.ToLower(text), word) })
-}
-
-// full reports whether etcd has no space for the copy of the WAL that it makes
-// before it repairs the WAL. On a full disk the last entry is torn.
-func (s Server) full() bool {
-	const wal = 64 << 20 // bytes; the size of a file of the WAL
-	free, err := filesystem.FreeBytes(s.Files, DataDir)
-	return err == nil && free < wal
-}
-
-func (s Server) diskRemedy() string {
-	free, err := filesystem.FreeBytes(s.Files, DataDir)
-	if err != nil {
-		return "free space below " + DataDir
-	}
-	return fmt.Sprintf("free space on the file system of %s, which has %d MiB left, and run the same command again", DataDir, free>>20)
-}
-
-// dataRemedy depends on whether other members have the data.
-func (s Server) dataRemedy() string {
-	if len(s.Peers) > 0 {
-		return "run `kube-bootstrap turndown --force` on this host and join it again: the other members have the data"
-	}
-	return "restore " + DataDir + " from a backup, or remove the cluster with `kube-bootstrap turndown`"
 }

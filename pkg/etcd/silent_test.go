@@ -14,8 +14,8 @@ import (
 // installed returns a member that has run on this host before.
 func installed(t *testing.T, ip string) Member {
 	t.Helper()
-	m := testServer(t).Member
-	m.IP = ip
+	m := testContainer(t).Member
+	m.Client.IP = ip
 	ca, err := pki.NewAuthority("etcd", nil, time.Now())
 	if err != nil {
 		t.Fatal(err)
@@ -24,8 +24,8 @@ func installed(t *testing.T, ip string) Member {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for path, data := range map[string][]byte{m.CA: ca.PEM().Cert, m.Cert: root.Cert, m.Key: root.Key, DataDir + "/member/wal/0": nil} {
-		if err := m.Files.Write(path, data, 0o600); err != nil {
+	for path, data := range map[string][]byte{m.Client.Credentials.CA: ca.PEM().Cert, m.Client.Credentials.Cert: root.Cert, m.Client.Credentials.Key: root.Key, DataDir + "/member/wal/0": nil} {
+		if err := m.Data.Files.Write(path, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -44,7 +44,7 @@ func TestNoAnswerIsNoDifference(t *testing.T) {
 		m := installed(t, ip)
 		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 		defer cancel()
-		for _, s := range []step.Step{m.EnableAuth(), m.List()} {
+		for _, s := range []step.Step{m.Client.EnableAuth(), m.List()} {
 			if diff, err := s.Check(ctx); len(diff) > 0 || !step.IsUnanswered(err) {
 				t.Errorf("%s, %s: got %v, %v", name, s.Name, diff, err)
 			}

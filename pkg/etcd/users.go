@@ -31,9 +31,9 @@ type grant struct {
 var root = user{name: "root", role: "root"}
 
 // EnableAuth is the step that creates etcd's users and enables authentication.
-func (e Endpoint) EnableAuth() step.Step {
+func (c Client) EnableAuth() step.Step {
 	all := step.Diff{"add etcd user " + root.name, "enable etcd auth"}
-	return e.Step("etcd-users", "give etcd its users", all, func(ctx context.Context, client *clientv3.Client) (step.Diff, error) {
+	return c.Step("etcd-users", "give etcd its users", all, func(ctx context.Context, client *clientv3.Client) (step.Diff, error) {
 		return texts(missing(ctx, client))
 	}, func(ctx context.Context, client *clientv3.Client) error {
 		ctx, cancel := step.Limited(ctx)

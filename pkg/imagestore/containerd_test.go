@@ -37,7 +37,7 @@ func imagesFor(t *testing.T, store Target) (*bundle.Bundle, []bundle.Image) {
 	must.NoError(t, err)
 	t.Cleanup(func() { b.Close() })
 	var images []bundle.Image
-	for _, i := range b.Images {
+	for _, i := range b.Manifest.Images {
 		if i.In(store.Kind()) {
 			images = append(images, i)
 		}

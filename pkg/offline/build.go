@@ -168,7 +168,7 @@ func BuildPrograms(ctx context.Context, p Programs) (image.Versions, error) {
 		return image.Versions{}, err
 	}
 	defer base.Close()
-	v := base.Versions
+	v := base.Manifest.Versions
 	built, err := p.build(ctx, base, &v)
 	if err != nil {
 		return v, err

@@ -22,7 +22,7 @@ func (s Source) Fits(path string) error {
 		return err
 	}
 	defer b.Close()
-	if b.Base != nil {
+	if b.Manifest.Base != nil {
 		return errors.New(path + " is usable only with the bundle that it was built on")
 	}
 	for _, i := range image.OfEveryCluster(s.Images) {

@@ -32,8 +32,8 @@ func place(kind image.Store) string {
 }
 
 type loading struct {
-	Source
-	into imagestore.Target
+	source Source
+	into   imagestore.Target
 }
 
 func (l loading) check(ctx context.Context) (step.Diff, error) {
@@ -41,17 +41,17 @@ func (l loading) check(ctx context.Context) (step.Diff, error) {
 	if from != nil {
 		from.Close()
 	}
-	if err != nil && l.Expected {
+	if err != nil && l.source.Expected {
 		missing, err = l.missing(ctx, nil)
 	}
 	if err != nil {
 		return nil, err
 	}
-	diff, err := l.record().DiffIfKept(l.Files)
+	diff, err := l.record().DiffIfKept(l.source.Files)
 	for _, i := range missing {
 		diff = append(diff, "load image "+i.Ref)
 	}
-	if from != nil && len(missing) == 0 && l.Files.Exists(l.loadingPath()) {
+	if from != nil && len(missing) == 0 && l.source.Files.Exists(l.loadingPath()) {
 		diff = append(diff, "note that an interrupted load is complete")
 	}
 	return diff, err
@@ -74,7 +74,7 @@ func (l loading) apply(ctx context.Context) error {
 	if len(missing) == 0 {
 		return l.finish()
 	}
-	if err := from.CheckImages(ctx, missing, l.Arch); err != nil {
+	if err := from.CheckImages(ctx, missing, l.source.Arch); err != nil {
 		return err
 	}
 	if err := l.begin(missing); err != nil {
@@ -89,13 +89,13 @@ func (l loading) apply(ctx context.Context) error {
 func (l loading) load(ctx context.Context, from imageSource, missing []bundle.Image) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	archive := from.Archive(ctx, missing, l.Arch)
+	archive := from.Archive(ctx, missing, l.source.Arch)
 	err := l.into.Load(ctx, archive.Open)
 	readErr := archive.Err()
 	switch {
 	case readErr == nil:
 		return err
-	case l.remote():
+	case l.source.remote():
 		return readErr // images that are complete stay: the next run loads the rest
 	}
 	return errors.Join(readErr, l.takeBack(ctx, missing))
@@ -105,7 +105,7 @@ func (l loading) load(ctx context.Context, from imageSource, missing []bundle.Im
 func (l loading) takeBack(ctx context.Context, images []bundle.Image) error {
 	var loaded []string
 	for _, i := range images {
-		state, err := l.into.State(ctx, wanted(i, l.Arch))
+		state, err := l.into.State(ctx, wanted(i, l.source.Arch))
 		if err != nil {
 			return err
 		}
@@ -121,17 +121,17 @@ func (l loading) takeBack(ctx context.Context, images []bundle.Image) error {
 // there is no bundle.
 func (l loading) look(ctx context.Context) (imageSource, []bundle.Image, error) {
 	unnamed, err := l.missing(ctx, nil)
-	if err != nil || l.Registry != nil && len(unnamed) == 0 && l.ours() {
+	if err != nil || l.source.Registry != nil && len(unnamed) == 0 && l.ours() {
 		return nil, nil, err
 	}
-	from, err := l.open(ctx)
+	from, err := l.source.open(ctx)
 	switch {
 	case err == nil:
 		missing, err := l.missing(ctx, from)
 		return from, missing, err
 	case len(unnamed) > 0:
 		return nil, nil, fmt.Errorf("%s lacks %s: %w", place(l.into.Kind()), strings.Join(bundle.References(unnamed), ", "), err)
-	case l.Registry != nil && !errors.Is(err, bundle.ErrUntrusted), errors.Is(err, fs.ErrNotExist):
+	case l.source.Registry != nil && !errors.Is(err, bundle.ErrUntrusted), errors.Is(err, fs.ErrNotExist):
 		return nil, nil, nil // nothing to compare them with
 	}
 	return nil, nil, err
@@ -141,8 +141,8 @@ func (l loading) look(ctx context.Context) (imageSource, []bundle.Image, error) 
 // another build.
 func (l loading) ours() bool {
 	ours, err := l.recorded()
-	return err == nil && !l.Files.Exists(l.loadingPath()) && !slices.ContainsFunc(l.Images, func(i image.Image) bool {
-		return i.In(l.into.Kind()) && i.Addon == "" && !l.KeepImages && !slices.Contains(ours, i.Ref)
+	return err == nil && !l.source.Files.Exists(l.loadingPath()) && !slices.ContainsFunc(l.source.Images, func(i image.Image) bool {
+		return i.In(l.into.Kind()) && i.Addon == "" && !l.source.KeepImages && !slices.Contains(ours, i.Ref)
 	})
 }
 
@@ -152,17 +152,17 @@ func (l loading) missing(ctx context.Context, from imageSource) ([]bundle.Image,
 		return nil, err
 	}
 	var missing []bundle.Image
-	for _, img := range l.Images {
+	for _, img := range l.source.Images {
 		if !img.In(l.into.Kind()) || l.lacks(from, img) {
 			continue
 		}
 		found := bundle.Image{Image: img}
 		if from != nil {
-			if found, err = from.Find(img.Ref, l.Arch); err != nil {
+			if found, err = from.Find(img.Ref, l.source.Arch); err != nil {
 				return nil, err
 			}
 		}
-		state, err := l.into.State(ctx, wanted(found, l.Arch))
+		state, err := l.into.State(ctx, wanted(found, l.source.Arch))
 		if err != nil {
 			return nil, fmt.Errorf("look for image %s: %w", img.Ref, err)
 		}
@@ -178,8 +178,8 @@ func (l loading) lacks(from imageSource, img image.Image) bool {
 	if img.Addon == "" || from == nil {
 		return img.Addon != ""
 	}
-	found, err := from.Find(img.Ref, l.Arch)
-	return err != nil || len(found.Platforms[l.Arch].Layers) == 0
+	found, err := from.Find(img.Ref, l.source.Arch)
+	return err != nil || len(found.Platforms[l.source.Arch].Layers) == 0
 }
 
 // wanted returns what a store must have of an image.
@@ -190,12 +190,12 @@ func wanted(i bundle.Image, arch string) imagestore.Image {
 
 // mayReplace reports whether other content may be replaced: not if the user has pulled it.
 func (l loading) mayReplace(ref string, ours []string) bool {
-	return l.KeepImages || strings.HasPrefix(ref, image.OurRegistry+"/") || slices.Contains(ours, ref)
+	return l.source.KeepImages || strings.HasPrefix(ref, image.OurRegistry+"/") || slices.Contains(ours, ref)
 }
 
 func (l loading) undo(ctx context.Context) error {
 	refs, err := l.recorded()
-	if err != nil || l.KeepImages {
+	if err != nil || l.source.KeepImages {
 		return err
 	}
 	if refs == nil {
@@ -211,7 +211,7 @@ func (l loading) undo(ctx context.Context) error {
 	for _, u := range used {
 		step.Leave(ctx, u)
 	}
-	return l.Files.Drop(l.loadingPath(), l.record().Path)
+	return l.source.Files.Drop(l.loadingPath(), l.record().Path)
 }
 
 // ownNames returns the images with our names. The user may have loaded them into the main Docker.

@@ -21,7 +21,7 @@ import (
 func (l loading) loadingPath() string { return l.path() + ".loading" }
 
 func (l loading) path() string {
-	name := strings.ToLower(strings.TrimSpace(string(l.into.Kind()) + " " + l.Part))
+	name := strings.ToLower(strings.TrimSpace(string(l.into.Kind()) + " " + l.source.Part))
 	return host.StateDir + "/images/" + strings.ReplaceAll(name, " ", "-")
 }
 
@@ -42,7 +42,7 @@ func validRefs(refs []string) error {
 // recorded returns the references that we have loaded. If the record is damaged,
 // these are all references that we load; if it is missing, none.
 func (l loading) recorded() ([]string, error) {
-	refs, err := l.record().Read(l.Files)
+	refs, err := l.record().Read(l.source.Files)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
@@ -53,7 +53,7 @@ func (l loading) recorded() ([]string, error) {
 }
 
 func (l loading) wantedRefs() (refs []string) {
-	for _, i := range l.Images {
+	for _, i := range l.source.Images {
 		if i.In(l.into.Kind()) {
 			refs = append(refs, i.Ref)
 		}
@@ -63,23 +63,23 @@ func (l loading) wantedRefs() (refs []string) {
 
 // repairRecord replaces a damaged record.
 func (l loading) repairRecord() error {
-	diff, err := l.record().DiffIfKept(l.Files)
+	diff, err := l.record().DiffIfKept(l.source.Files)
 	if err != nil || len(diff) == 0 {
 		return err
 	}
-	return l.record().Write(l.Files, l.wantedRefs())
+	return l.record().Write(l.source.Files, l.wantedRefs())
 }
 
 // begin records the images before they are loaded, for Undo after an interrupted load.
 func (l loading) begin(images []bundle.Image) error {
-	if l.KeepImages {
+	if l.source.KeepImages {
 		return nil
 	}
 	refs, err := l.recorded()
 	if err != nil {
 		return err
 	}
-	if err := l.Files.Write(l.loadingPath(), nil, 0o600); err != nil {
+	if err := l.source.Files.Write(l.loadingPath(), nil, 0o600); err != nil {
 		return err
 	}
 	for _, ref := range bundle.References(images) {
@@ -87,10 +87,10 @@ func (l loading) begin(images []bundle.Image) error {
 			refs = append(refs, ref)
 		}
 	}
-	return l.record().Write(l.Files, refs)
+	return l.record().Write(l.source.Files, refs)
 }
 
-func (l loading) finish() error { return l.Files.Remove(l.loadingPath()) }
+func (l loading) finish() error { return l.source.Files.Remove(l.loadingPath()) }
 
 // Has reports whether a store has the images of a bundle that belong there. The bootstrap
 // Docker need not run: it has what kube-bootstrap has recorded.
@@ -126,7 +126,7 @@ func (s Source) Drop(into imagestore.Target) step.Step {
 			if err := into.Remove(ctx, replaced); err != nil {
 				return err
 			}
-			return l.record().Write(l.Files, kept)
+			return l.record().Write(l.source.Files, kept)
 		},
 	}
 }
@@ -138,7 +138,7 @@ func (l loading) replaced(ctx context.Context) (kept, replaced []string, err err
 		return nil, nil, err
 	}
 	old := slices.DeleteFunc(slices.Clone(refs), func(ref string) bool {
-		return slices.ContainsFunc(l.Images, func(i image.Image) bool { return i.Ref == ref })
+		return slices.ContainsFunc(l.source.Images, func(i image.Image) bool { return i.Ref == ref })
 	})
 	replaced, _, err = l.sort(ctx, old)
 	return slices.DeleteFunc(refs, func(ref string) bool { return slices.Contains(replaced, ref) }), replaced, err

@@ -29,7 +29,7 @@ func Master(h *local.Host) step.Plan {
 		masterEtcd(p.Etcd, p.Agent, p.Network, p.ControlPlane.StaticPods),
 		podNetwork(p.Network, earlyAPIServer(p.Network, p.ControlPlane, p.Join)),
 		beforeKubelet(p.Node),
-		apiServer(p.Node.Kubelet, p.ControlPlane, p.Etcd.Server, p.Join),
+		apiServer(p.Node.Kubelet, p.ControlPlane, p.Etcd.Container, p.Join),
 		cluster(p),
 		end(accept(h, local.Master), p.Images),
 	).Within(h.Timeout())
@@ -61,14 +61,14 @@ func masterEngines(p parts.Parts) step.Plan {
 func masterEtcd(own parts.Etcd, agent agent.Service, network parts.Network, pods controlplane.StaticPods) step.Plan {
 	return step.Plan{
 		{own.Start().UndoAfter(containerd.PodsID, flannel.StartID), startAgent(agent)},
-		{own.Server.Room()},
-		{own.Endpoint.EnableAuth(), network.OnDocker0(network.Flannel.Publish(own.Endpoint)), pods.Early()},
+		{own.Container.Database().Room()},
+		{own.Client.EnableAuth(), network.OnDocker0(network.Flannel.Publish(own.Client)), pods.Early()},
 		{membership.Admitted(own.Member, network)},
 	}
 }
 
 // apiServer is the stage that starts the kubelet and waits for the API server.
-func apiServer(own kubelet.Kubelet, control parts.ControlPlane, server etcd.Server, join parts.Join) step.Plan {
+func apiServer(own kubelet.Kubelet, control parts.ControlPlane, server etcd.Container, join parts.Join) step.Plan {
 	return step.Plan{
 		{
 			control.StaticPod("kube-controller-manager").Revive(), control.StaticPod("kube-scheduler").Revive(),

@@ -17,9 +17,10 @@ package rotation
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/rollout"
 )
 
 // Phase is a state that all control planes reach before the next one begins.
@@ -66,16 +67,8 @@ func (r Rotation) String() string {
 	return fmt.Sprintf("rotate the %s: %s", Title(r.Subject), r.Phase.Of(r.Subject))
 }
 
-// mark is what the annotation of a node says once its host has reached the phase.
-func (r Rotation) mark() string { return fmt.Sprintf("%s/%d", r.ID, r.Phase) }
-
-// before reports whether a host with a mark has passed the phase of r, or a later
-// rotation. The IDs are as long as one another, so they sort as their times.
-func (r Rotation) before(mark string) bool {
-	id, text, _ := strings.Cut(mark, "/")
-	phase, err := strconv.Atoi(text)
-	return err == nil && (r.ID < id || r.ID == id && r.Phase < Phase(phase))
-}
+// Rollout returns the phase that each host notes once it has reached it.
+func (r Rotation) Rollout() rollout.Phase { return rollout.Phase{ID: r.ID, Number: int(r.Phase)} }
 
 // Title returns a subject in words.
 func Title(subject string) string {

@@ -29,37 +29,14 @@ func TestOrderOfTheKeys(t *testing.T) {
 	}
 }
 
-func TestEachPhaseOfEachRotationHasAMarkOfItsOwn(t *testing.T) {
-	seen := map[string]Rotation{}
-	for _, id := range []string{"a", "b"} {
-		for _, phase := range []Phase{Accept, Use, Drop} {
-			r := Rotation{ID: id, Phase: phase}
-			if other, ok := seen[r.mark()]; ok {
-				t.Errorf("%v and %v", r, other)
-			}
-			seen[r.mark()] = r
-		}
-	}
-}
-
-// An ID is a time in UTC, to the second, in digits of a fixed number.
-func TestWhatAHostHasPassed(t *testing.T) {
-	const first, second = "2026-09-30T23:59:59Z", "2026-10-01T00:00:00Z"
-	for _, c := range []struct {
-		of   Rotation
-		mark string
-		want bool
-	}{
-		{Rotation{ID: first, Phase: Use}, "", false},
-		{Rotation{ID: first, Phase: Use}, "unreadable", false},
-		{Rotation{ID: first, Phase: Use}, first + "/1", false},
-		{Rotation{ID: first, Phase: Use}, first + "/2", false},
-		{Rotation{ID: first, Phase: Use}, first + "/3", true},
-		{Rotation{ID: first, Phase: Drop}, second + "/1", true},
-		{Rotation{ID: second, Phase: Accept}, first + "/3", false},
+// TestEachPhaseOfEachRotationIsNotedDifferently: the text is part of the stored format.
+func TestEachPhaseOfEachRotationIsNotedDifferently(t *testing.T) {
+	for want, r := range map[string]Rotation{
+		"a/1": {ID: "a", Phase: Accept}, "a/2": {ID: "a", Phase: Use}, "a/3": {ID: "a", Phase: Drop},
+		"b/1": {ID: "b", Phase: Accept}, "b/2": {ID: "b", Phase: Use}, "b/3": {ID: "b", Phase: Drop},
 	} {
-		if got := c.of.before(c.mark); got != c.want {
-			t.Errorf("%v with the mark %q: %t", c.of, c.mark, got)
+		if got := r.Rollout().String(); got != want {
+			t.Errorf("%v: %q, want %q", r, got, want)
 		}
 	}
 }

@@ -8,10 +8,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/rollout"
 )
 
 // SecretName is the Secret in kube-system that contains the state. The API
@@ -99,51 +99,7 @@ func (s Store) Watch(ctx context.Context) (watch.Interface, error) {
 	return client.CoreV1().Secrets(metav1.NamespaceSystem).Watch(ctx, metav1.SingleObject(metav1.ObjectMeta{Name: SecretName}))
 }
 
-// Note notes that the host of a node has reached the phase of r. A kubelet may
-// write it on its own node.
-func (s Store) Note(ctx context.Context, r Rotation, node string) error {
-	client, err := s.API.Client()
-	if err != nil {
-		return err
-	}
-	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, followed, r.mark())
-	if _, err := client.CoreV1().Nodes().Patch(ctx, node, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: kube.FieldManager}); err != nil {
-		return fmt.Errorf("note on node %s the phase of the rotation: %w", node, err)
-	}
-	return nil
-}
-
-// Behind returns the hosts that have not reached the phase of r.
-func (s Store) Behind(ctx context.Context, r Rotation, hosts []string) (names []string, err error) {
-	client, err := s.API.Client()
-	if err != nil {
-		return nil, err
-	}
-	for _, host := range hosts {
-		node, err := client.CoreV1().Nodes().Get(ctx, host, metav1.GetOptions{})
-		if err != nil && !apierrors.IsNotFound(err) {
-			return nil, fmt.Errorf("read the phase of node %s: %w", host, err)
-		}
-		if err != nil || node.Annotations[followed] != r.mark() {
-			names = append(names, host)
-		}
-	}
-	return names, nil
-}
-
-// Passed reports whether the host of a node has noted a later phase than that of r, or a
-// phase of a later rotation.
-func (s Store) Passed(ctx context.Context, r Rotation, node string) (bool, error) {
-	client, err := s.API.Client()
-	if err != nil {
-		return false, err
-	}
-	found, err := client.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("read the phase of node %s: %w", node, err)
-	}
-	return r.before(found.Annotations[followed]), nil
+// Notes returns the phases that hosts have noted.
+func (s Store) Notes() rollout.Notes {
+	return rollout.Notes{API: s.API, Annotation: followed, Operation: "the rotation"}
 }

@@ -29,8 +29,8 @@ var layers = [][]string{
 	{"pkg/step", "pkg/catalog"},
 	{"pkg/config"},
 	{"pkg/host", "pkg/pki", "pkg/kube", "pkg/link"},
-	{"pkg/docker", "pkg/rotation", "pkg/node", "pkg/subnet"},
-	{"pkg/image", "pkg/fetch", "pkg/registry", "pkg/driver", "pkg/dump"},
+	{"pkg/docker", "pkg/rollout", "pkg/node", "pkg/subnet"},
+	{"pkg/image", "pkg/fetch", "pkg/registry", "pkg/driver", "pkg/dump", "pkg/rotation"},
 	{"pkg/bundle", "pkg/imagestore", "pkg/cniplugins", "pkg/localregistry"},
 	{
 		"pkg/agent", "pkg/bootstrapdocker", "pkg/etcd", "pkg/balancer", "pkg/flannel", "pkg/firewall", "pkg/maindocker", "pkg/containerd", "pkg/kubelet", "pkg/controlplane",
@@ -119,7 +119,7 @@ var emptyWords = []string{"util", "utils", "common", "helper", "helpers", "types
 func Violations(root string) ([]string, error) {
 	var all []string
 	comments := map[string][]string{} // package directory: files with a package comment
-	size := sizes{lines: map[string]int{}, methods: map[string]int{}}
+	size := newSizes()
 	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:

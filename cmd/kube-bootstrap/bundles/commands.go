@@ -71,7 +71,7 @@ source, or, with --bundle, those of that bundle.`,
 				return err
 			}
 			defer b.Close()
-			v, holds = b.Versions, func(i image.Image) bool { return b.Holds(i.Ref) }
+			v, holds = b.Manifest.Versions, func(i image.Image) bool { return b.Manifest.Holds(i.Ref) }
 		}
 		prefix := strings.Join(append(args, cfg.Registry.Address)[:1], "")
 		all := image.References(image.CatalogueOf(v, prefix, holds))

@@ -65,7 +65,7 @@ func holds(path string, v image.Versions) bool {
 		return false
 	}
 	defer b.Close()
-	return reflect.DeepEqual(b.Versions, v)
+	return reflect.DeepEqual(b.Manifest.Versions, v)
 }
 
 // buildAll returns the build of a bundle of all images.
@@ -109,8 +109,8 @@ func HasAddons(path string, addons []string) bool {
 		return false
 	}
 	defer b.Close()
-	return !slices.ContainsFunc(image.Catalogue(b.Versions, ""), func(i image.Image) bool {
-		return i.Addon != "" && slices.Contains(addons, i.Addon) && !b.Holds(i.Ref)
+	return !slices.ContainsFunc(image.Catalogue(b.Manifest.Versions, ""), func(i image.Image) bool {
+		return i.Addon != "" && slices.Contains(addons, i.Addon) && !b.Manifest.Holds(i.Ref)
 	})
 }
 

@@ -133,7 +133,7 @@ func lookAtHost(ctx context.Context) (Status, error) {
 	defer stop(nil)
 	var others sync.WaitGroup
 	others.Go(func() {
-		status.Etcd = membersOf(h.Limited(ctx), p.Etcd.Endpoint, saved.Role)
+		status.Etcd = membersOf(h.Limited(ctx), p.Etcd.Client, saved.Role)
 		if err := etcd.Quorum(status.Etcd); err != nil {
 			status.Quorum = err.Error()
 			stop(errors.New("no answer, as etcd has no quorum"))
@@ -171,7 +171,7 @@ func (s *Status) lookAtCertificates() {
 }
 
 // membersOf returns none if this host's etcd cannot be asked, which its step reports.
-func membersOf(ctx context.Context, own etcd.Endpoint, role string) []etcd.MemberStatus {
+func membersOf(ctx context.Context, own etcd.Client, role string) []etcd.MemberStatus {
 	if role != config.RoleMaster {
 		return nil
 	}

@@ -35,15 +35,15 @@ func (l layerFiles) close() {
 // compress compresses layers in one pass over the bundle, and records them in s. The caller
 // closes the files, also after an error.
 func (p push) compress(ctx context.Context, layers []digest.Digest, s stored) (layerFiles, error) {
-	progress := step.NewCounter(ctx, "compress the layers", p.SizeOf(layers))
+	progress := step.NewCounter(ctx, "compress the layers", p.from.Manifest.SizeOf(layers))
 	all := layerFiles{}
-	err := p.ReadBlobs(layers, func(d digest.Digest, copyTo func(io.Writer) error) error {
+	err := p.from.ReadBlobs(layers, func(d digest.Digest, copyTo func(io.Writer) error) error {
 		data, err := host.UnnamedFile("")
 		if err != nil {
 			return err
 		}
 		all[d] = &layerFile{data: data}
-		err = all[d].compress(ctx, func(w io.Writer) error { return copyTo(io.MultiWriter(w, progress)) }, p.Blobs[d].Size)
+		err = all[d].compress(ctx, func(w io.Writer) error { return copyTo(io.MultiWriter(w, progress)) }, p.from.Manifest.Blobs[d].Size)
 		s.Layers[d] = all[d].blob
 		return step.Wrap(err, "compress layer %s", d)
 	})

@@ -45,13 +45,13 @@ func Push(ctx context.Context, b *bundle.Bundle, to *registry.Registry) ([]Pushe
 	if err != nil {
 		return nil, err
 	}
-	p := push{Bundle: b, to: to, options: remotes, pusher: pusher}
+	p := push{from: b, to: to, options: remotes, pusher: pusher}
 	pushed, err := p.all(ctx)
 	return pushed, to.Explain(err)
 }
 
 type push struct {
-	*bundle.Bundle
+	from    *bundle.Bundle
 	to      *registry.Registry
 	options []remote.Option
 	pusher  *remote.Pusher
@@ -93,8 +93,8 @@ func (p push) all(ctx context.Context) ([]Pushed, error) {
 // records their indexes.
 func (p push) rewrite(s stored) (map[string]registryImage, error) {
 	images := map[string]registryImage{}
-	for _, img := range p.Images {
-		rewritten, err := s.rewrite(p.Bundle, img)
+	for _, img := range p.from.Manifest.Images {
+		rewritten, err := s.rewrite(p.from, img)
 		if err != nil {
 			return nil, fmt.Errorf("push %s: %w", img.Ref, err)
 		}
@@ -105,7 +105,7 @@ func (p push) rewrite(s stored) (map[string]registryImage, error) {
 
 func (p push) pushed(s stored) []Pushed {
 	var pushed []Pushed
-	for _, img := range p.Images {
+	for _, img := range p.from.Manifest.Images {
 		if tag, err := p.tag(img); err == nil { // missing has parsed the same tag
 			pushed = append(pushed, Pushed{tag.Name(), s.Indexes[img.Ref]})
 		}
@@ -116,11 +116,11 @@ func (p push) pushed(s stored) []Pushed {
 // known returns how this bundle is stored in the registry, if it was pushed
 // before.
 func (p push) known(ctx context.Context) (stored, bool) {
-	found, err := readIndex(ctx, p.to, p.Versions.Kubernetes)
+	found, err := readIndex(ctx, p.to, p.from.Manifest.Versions.Kubernetes)
 	if err != nil { // absent or unreadable: the push itself reports why
 		return stored{}, false
 	}
-	manifest, signature := p.Members()
+	manifest, signature := p.from.Members()
 	return found.stored, bytes.Equal(found.manifest, manifest) && bytes.Equal(found.signature, signature)
 }
 
@@ -133,7 +133,7 @@ func (p push) tag(img bundle.Image) (name.Tag, error) {
 // missing returns the images that the registry lacks, or has with other content.
 func (p push) missing(ctx context.Context, s stored) ([]bundle.Image, error) {
 	var missing []bundle.Image
-	for _, img := range p.Images {
+	for _, img := range p.from.Manifest.Images {
 		tag, err := p.tag(img)
 		if err != nil {
 			return nil, err
@@ -152,7 +152,7 @@ func (p push) missing(ctx context.Context, s stored) ([]bundle.Image, error) {
 
 func (p push) allLayers() []digest.Digest {
 	var all []digest.Digest
-	for _, img := range p.Images {
+	for _, img := range p.from.Manifest.Images {
 		for _, platform := range img.Platforms {
 			all = append(all, platform.Layers...)
 		}
@@ -246,7 +246,7 @@ func (p push) manifest(ctx context.Context, at name.Digest, raw []byte) error {
 	if err != nil {
 		return err
 	}
-	config, err := p.ReadText(digest.Digest(m.Config.Digest.String()))
+	config, err := p.from.ReadText(digest.Digest(m.Config.Digest.String()))
 	if err != nil {
 		return err
 	}
@@ -267,5 +267,5 @@ func (p push) index(ctx context.Context, s stored) error {
 	if err != nil {
 		return err
 	}
-	return p.pusher.Push(ctx, repo.Tag(p.Versions.Kubernetes), artifact)
+	return p.pusher.Push(ctx, repo.Tag(p.from.Manifest.Versions.Kubernetes), artifact)
 }

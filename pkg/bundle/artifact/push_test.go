@@ -109,7 +109,7 @@ func TestARegistryGetsAndGivesCompressedLayers(t *testing.T) {
 	w.out.Store(0)
 	b, err := Open(t.Context(), to, bundletest.Versions(t).Kubernetes)
 	must.NoError(t, err)
-	archive := b.Archive(t.Context(), b.Images, "amd64").Open() // verifies the digest of each blob
+	archive := b.Archive(t.Context(), b.Manifest.Images, "amd64").Open() // verifies the digest of each blob
 	defer archive.Close()
 	if _, err := io.Copy(io.Discard, archive); err != nil {
 		t.Error(err)
@@ -127,7 +127,7 @@ func TestPushedImagesCanBePulled(t *testing.T) {
 	pushed, err := Push(t.Context(), opened(t, path), to)
 	must.NoError(t, err)
 	b := opened(t, path)
-	for i, e := range b.Images {
+	for i, e := range b.Manifest.Images {
 		ref, err := name.ParseReference(pushed[i].Ref, name.Insecure)
 		must.NoError(t, err)
 		img, err := remote.Image(ref, remote.WithPlatform(v1.Platform{OS: "linux", Architecture: "amd64"}))

@@ -196,7 +196,7 @@ func (p push) artifact(s stored) (v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	manifest, signature := p.Members()
+	manifest, signature := p.from.Members()
 	base := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), indexConfig)
 	layers := []mutate.Addendum{
 		{Layer: static.NewLayer(manifest, indexLayer), MediaType: indexLayer},

@@ -123,11 +123,11 @@ func (s Server) send(w http.ResponseWriter, r *http.Request) {
 
 // lacks returns why a bundle is of no use for a host.
 func lacks(b *bundle.Bundle, kubernetes, arch string) error {
-	has := fmt.Sprintf("its bundle %s is of Kubernetes %s for %s", b.Path, b.Versions.Kubernetes, strings.Join(b.Archs(), ", "))
+	has := fmt.Sprintf("its bundle %s is of Kubernetes %s for %s", b.Path, b.Manifest.Versions.Kubernetes, strings.Join(b.Archs(), ", "))
 	switch {
-	case b.Base != nil:
+	case b.Manifest.Base != nil:
 		return errors.New(has + " and needs the bundle on which it was built, which no host can fetch")
-	case b.Versions.Kubernetes != kubernetes:
+	case b.Manifest.Versions.Kubernetes != kubernetes:
 		return fmt.Errorf("%s, not of Kubernetes %s", has, kubernetes)
 	case !slices.Contains(b.Archs(), arch):
 		return fmt.Errorf("%s, not for %s", has, arch)

@@ -97,7 +97,7 @@ func copyFromBundle(ctx context.Context, cacheDir, path, arch string) (string, e
 	if !slices.Contains(b.Archs(), arch) {
 		return "", OtherArch()
 	}
-	ref := image.ProgramRef(b.Versions, "kubectl")
+	ref := image.ProgramRef(b.Manifest.Versions, "kubectl")
 	found, err := b.Find(ref, arch)
 	if err != nil {
 		return "", err

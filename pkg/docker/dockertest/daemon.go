@@ -70,7 +70,7 @@ func stop(t *testing.T, dir string, kill func(), ended <-chan error) {
 	}
 	select {
 	case <-ended:
-	case <-time.After(stopLimit):
+	case <-time.After(stopLimit): //nolint:forbidigo // the wait ends with the process, too
 		t.Error("dockerd does not stop")
 	}
 }

@@ -55,7 +55,7 @@ func NeedsBundle(h *Host) bool {
 		return true
 	}
 	defer b.Close()
-	return b.Versions.Kubernetes != h.Versions.Kubernetes || !slices.Contains(b.Archs(), h.Config.Arch)
+	return b.Manifest.Versions.Kubernetes != h.Versions.Kubernetes || !slices.Contains(b.Archs(), h.Config.Arch)
 }
 
 // askForBundle looks for a bundle on the control planes, which knows the versions of the
@@ -69,7 +69,7 @@ func askForBundle(ctx context.Context, h *Host) error {
 	if h.Offer, h.OfferErr = Peers(h).Look(ctx); h.OfferErr != nil {
 		return nil
 	}
-	h.pushed = h.Offer.Head.Versions
+	h.pushed = h.Offer.Head.Manifest.Versions
 	return h.UseCatalogue()
 }
 

@@ -113,7 +113,7 @@ func (h *Host) askRegistry(ctx context.Context) error {
 		return &step.Problem{Name: "bundle", Firm: true, Text: fmt.Sprintf("%s is for %s, not for %s", b.Path, strings.Join(archs, ", "), h.Config.Arch),
 			Remedy: "push a bundle for this architecture too"}
 	}
-	h.pushed = b.Versions
+	h.pushed = b.Manifest.Versions
 	return h.UseCatalogue()
 }
 

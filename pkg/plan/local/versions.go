@@ -58,8 +58,8 @@ func (h *Host) KnownVersions() image.Versions {
 	if from := h.ImagesFrom(); from == FromBundle || from == FromHost {
 		if bundle, err := h.Source().Open(); err == nil {
 			defer bundle.Close()
-			if bundle.Versions.Kubernetes == wanted.Kubernetes {
-				return bundle.Versions
+			if bundle.Manifest.Versions.Kubernetes == wanted.Kubernetes {
+				return bundle.Manifest.Versions
 			}
 		}
 	}
@@ -142,7 +142,7 @@ func SkewProblem(h *Host, role string) error {
 	running := h.Saved.Config.KubernetesVersion
 	problems := []error{skewed(catalog.CheckChange(running, h.Config.KubernetesVersion),
 		"keep "+running+", take a newer patch of it, or set up a new cluster after `kube-bootstrap turndown`")}
-	started, err := etcd.Started(h.Files)
+	started, err := etcd.DataOf(h.Files).Started()
 	if err != nil {
 		return err
 	}

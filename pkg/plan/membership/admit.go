@@ -60,7 +60,7 @@ func expel(ctx context.Context, client *clientv3.Client, host string) error {
 // of control planes admit workers.
 func Admitted(own etcd.Member, network parts.Network) step.Step {
 	new := step.Diff{"add etcd user " + etcd.HostUser(own.Name)}
-	return own.Step("admit", "give this host its place in etcd", new,
+	return own.Client.Step("admit", "give this host its place in etcd", new,
 		func(ctx context.Context, client *clientv3.Client) (step.Diff, error) {
 			return missingPlace(ctx, own.Name, network, client)
 		},
@@ -100,13 +100,13 @@ func takePlace(ctx context.Context, name string, network parts.Network, client *
 
 // Issue answers the pending requests for flannel's certificates.
 func Issue(ctx context.Context, own parts.Etcd, network parts.Network) error {
-	files := own.Endpoint.Files
+	files := own.Client.Credentials.Files
 	return join.Issuer{
 		API: kube.Kubeconfig(controlplane.AgentConf), User: etcd.HostUser,
 		ControlPlanes:   own.ControlPlaneNames,
 		CertificateUser: etcd.CertificateUser,
 		Admit: func(ctx context.Context, host, user string) error {
-			return own.Endpoint.Do(ctx, func(client *clientv3.Client) error {
+			return own.Client.Do(ctx, func(client *clientv3.Client) error {
 				return admitWorker(ctx, network, client, host, user)
 			})
 		},
@@ -120,7 +120,7 @@ func Issue(ctx context.Context, own parts.Etcd, network parts.Network) error {
 	}.Issue(ctx)
 }
 
-func knownHosts(ctx context.Context, own etcd.Endpoint) (all []join.Host, err error) {
+func knownHosts(ctx context.Context, own etcd.Client) (all []join.Host, err error) {
 	err = own.Do(ctx, func(client *clientv3.Client) error {
 		listed, err := etcd.Listed(ctx, client)
 		if err != nil {
@@ -141,7 +141,7 @@ func knownHosts(ctx context.Context, own etcd.Endpoint) (all []join.Host, err er
 
 // HoldsLastCopy reports whether this host has the only member of etcd.
 func HoldsLastCopy(h *local.Host) bool {
-	return h.Saved.Role == local.Master && len(parts.Others(h)) == 0 && etcd.HasData(h.Files)
+	return h.Saved.Role == local.Master && len(parts.Others(h)) == 0 && etcd.DataOf(h.Files).Exist()
 }
 
 // Share uploads the encrypted certificate authorities for a further control

@@ -20,8 +20,8 @@ func approver(own parts.Etcd, network parts.Network, kubeconfig string) join.App
 	return join.Approver{
 		API:      kube.Kubeconfig(kubeconfig),
 		Reserved: []netip.Prefix{network.Flannel.CIDR, network.Services},
-		Hosts:    func(ctx context.Context) ([]join.Host, error) { return knownHosts(ctx, own.Endpoint) },
-		Control:  member.Name, Certificates: func() ([]string, error) { return kubeletFingerprints(member.Files) },
+		Hosts:    func(ctx context.Context) ([]join.Host, error) { return knownHosts(ctx, own.Client) },
+		Control:  member.Name, Certificates: func() ([]string, error) { return kubeletFingerprints(member.Data.Files) },
 	}
 }
 
@@ -48,7 +48,7 @@ func kubeletFingerprints(files host.Files) (all []string, err error) {
 
 // ServingCertificate approves the serving certificate of this control plane.
 func ServingCertificate(own parts.Etcd, network parts.Network) step.Step {
-	return approver(own, network, controlplane.AdminConf).Own(own.Member.Files, own.Member.Name)
+	return approver(own, network, controlplane.AdminConf).Own(own.Member.Data.Files, own.Member.Name)
 }
 
 // ApproveNodes answers the pending requests of joining kubelets.

@@ -79,12 +79,12 @@ func LetGo(ctx context.Context, own parts.Etcd, cluster parts.Cluster) error {
 		return err
 	}
 	workers := slices.DeleteFunc(names, func(name string) bool { return slices.Contains(controlPlanes, name) })
-	return host.Each(workers, func(name string) error { return removeHost(ctx, own.Endpoint, cluster, name, false) })
+	return host.Each(workers, func(name string) error { return removeHost(ctx, own.Client, cluster, name, false) })
 }
 
 // removeHost removes a worker's rights, and then its node.
 func removeHost(
-	ctx context.Context, own etcd.Endpoint, cluster parts.Cluster, name string, compromised bool,
+	ctx context.Context, own etcd.Client, cluster parts.Cluster, name string, compromised bool,
 ) error {
 	ban := func(ctx context.Context, client *clientv3.Client, name string) error {
 		return banNode(ctx, cluster, client, name, compromised)
@@ -144,12 +144,12 @@ func forget(
 		found, err = known(ctx)
 	}
 	if !found && err == nil {
-		err = own.Do(ctx, func(client *clientv3.Client) error { return hasPlace(ctx, client, name) })
+		err = own.Client.Do(ctx, func(client *clientv3.Client) error { return hasPlace(ctx, client, name) })
 	}
 	if err != nil {
 		return err
 	}
-	return removeHost(ctx, own.Endpoint, cluster, name, compromised)
+	return removeHost(ctx, own.Client, cluster, name, compromised)
 }
 
 // hasPlace returns a problem unless a host has an etcd user or a subnet, which it gets when
@@ -196,7 +196,7 @@ func noteRemoved(ctx context.Context, client *clientv3.Client, name string, comp
 }
 
 // RefuseRemoved configures this host's API server to refuse removed nodes.
-func RefuseRemoved(ctx context.Context, own etcd.Endpoint) error {
+func RefuseRemoved(ctx context.Context, own etcd.Client) error {
 	return own.Do(ctx, func(client *clientv3.Client) error {
 		removed, err := etcd.ListRemoved(ctx, client, time.Now())
 		if err != nil {
@@ -209,7 +209,7 @@ func RefuseRemoved(ctx context.Context, own etcd.Endpoint) error {
 		for _, r := range removed {
 			nodes = append(nodes, controlplane.RemovedNode{Name: r.Host, Accepted: r.Accepted})
 		}
-		return errors.Join(acceptErr, controlplane.RefuseRemoved(own.Files, nodes))
+		return errors.Join(acceptErr, controlplane.RefuseRemoved(own.Credentials.Files, nodes))
 	})
 }
 

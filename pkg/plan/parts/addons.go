@@ -151,7 +151,7 @@ func AddonManifest(h *local.Host, name string) Manifest {
 // saved once it was applied, because a second run must not depend on the
 // user's file or on the internet. The first line of the copy is its origin.
 type Manifest struct {
-	*local.Host
+	host       *local.Host
 	field      string // of the settings
 	from, kept string
 }
@@ -159,7 +159,7 @@ type Manifest struct {
 // text returns the manifest: the saved copy of a download, and otherwise the
 // user's file, or the saved copy if that cannot be read.
 func (m Manifest) text(ctx context.Context) ([]byte, error) {
-	kept, err := m.Files.Read(m.kept)
+	kept, err := m.host.Files.Read(m.kept)
 	isKept := err == nil && bytes.HasPrefix(kept, m.origin())
 	if isKept && config.IsURL(m.from) {
 		return kept, nil
@@ -173,12 +173,12 @@ func (m Manifest) text(ctx context.Context) ([]byte, error) {
 
 func (m Manifest) fetch(ctx context.Context) ([]byte, error) {
 	if !config.IsURL(m.from) {
-		if local.Foreign(m.Host, m.field, m.from) {
+		if local.Foreign(m.host, m.field, m.from) {
 			return nil, local.ForeignError(m.field, m.from)
 		}
 		return os.ReadFile(m.from)
 	}
-	return m.Downloads.Get(m.Limited(ctx), m.from)
+	return m.host.Downloads.Get(m.host.Limited(ctx), m.from)
 }
 
 func (m Manifest) origin() []byte { return []byte("# from " + m.from + "\n") }
@@ -197,7 +197,7 @@ func (m Manifest) keep(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return m.Files.Put([]host.File{{Path: m.kept, Data: data}})
+	return m.host.Files.Put([]host.File{{Path: m.kept, Data: data}})
 }
 
 // apply returns the step that applies a manifest and saves a copy
@@ -217,6 +217,6 @@ func (a Addons) apply(id step.ID, name string, m Manifest) step.Step {
 			}
 			return m.keep(ctx)
 		},
-		Undo: func(context.Context) error { return m.Files.Drop(m.kept) },
+		Undo: func(context.Context) error { return m.host.Files.Drop(m.kept) },
 	}
 }

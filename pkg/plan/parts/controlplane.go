@@ -27,7 +27,7 @@ type ControlPlane struct {
 	containerd containerd.Socket
 }
 
-func newControlPlane(h *local.Host, own etcd.Endpoint) ControlPlane {
+func newControlPlane(h *local.Host, own etcd.Client) ControlPlane {
 	common := controlplane.Host{
 		Files: h.Files, HostName: h.Config.HostName, IP: h.IP(), APIPort: h.Config.APIServerPort,
 		ServiceCIDR: h.Config.ServiceNetwork.IPv4(), DNSDomain: h.Config.DNSDomain, Joins: h.Config.Join,
@@ -36,7 +36,7 @@ func newControlPlane(h *local.Host, own etcd.Endpoint) ControlPlane {
 	return ControlPlane{
 		PKI: controlplane.PKI{
 			Host: common, ExtraNames: h.Config.TLSSANs, EtcdUser: etcd.HostUser(h.Config.HostName),
-			Sealed: etcd.HasData(h.Files), Now: time.Now,
+			Sealed: etcd.DataOf(h.Files).Exist(), Now: time.Now,
 		},
 		StaticPods: controlplane.StaticPods{
 			Host: common, PodCIDR: podCIDR(h), Image: h.Program, KubernetesVersion: h.Versions.Kubernetes,
@@ -76,7 +76,7 @@ func podCIDR(h *local.Host) netip.Prefix {
 // etcd, and another one if that is down. It opens 70 connections to each endpoint, so a single
 // control plane has only the first. It keeps the second when the others leave: the change
 // would restart the only API server.
-func etcdEndpoints(h *local.Host, own etcd.Endpoint) []string {
+func etcdEndpoints(h *local.Host, own etcd.Client) []string {
 	if len(Others(h)) == 0 && !UsesOtherEtcd(h) {
 		return []string{own.URL()}
 	}
@@ -107,7 +107,7 @@ func (c ControlPlane) Ready() step.Step {
 
 // ReviveAPIServer is the step that restarts an API server that lost its etcd:
 // it would wait for the kubelet's growing back-off.
-func (c ControlPlane) ReviveAPIServer(server etcd.Server) step.Step {
+func (c ControlPlane) ReviveAPIServer(server etcd.Container) step.Step {
 	pod := c.StaticPod("kube-apiserver")
 	pod.Ready, pod.Needs = c.API.Answers, server.RunningSince
 	return pod.Revive()

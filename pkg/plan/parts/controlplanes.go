@@ -33,7 +33,7 @@ func seeds(h *local.Host, role string) []string {
 	switch own, first := h.IP(), addresses.Text(h.Config.MasterIP); {
 	case role != local.Worker && !h.Config.Join:
 		return []string{own}
-	case role != local.Worker && etcd.HasData(h.Files) && own != first:
+	case role != local.Worker && etcd.DataOf(h.Files).Exist() && own != first:
 		return []string{first, own}
 	default:
 		return []string{first}

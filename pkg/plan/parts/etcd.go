@@ -15,23 +15,23 @@ import (
 
 // Etcd is the etcd of a control plane: as its clients reach it, as a member, and its container.
 type Etcd struct {
-	Endpoint etcd.Endpoint
-	Member   etcd.Member
-	Server   etcd.Server
-	joins    bool
+	Client    etcd.Client
+	Member    etcd.Member
+	Container etcd.Container
+	joins     bool
 }
 
 func newEtcd(h *local.Host) Etcd {
-	root := etcd.Access{
+	root := etcd.Credentials{
 		Files: h.Files, CA: controlplane.EtcdCA + ".crt", Cert: controlplane.EtcdRoot + ".crt", Key: controlplane.EtcdRoot + ".key",
 		Issue: func(asked *tls.CertificateRequestInfo) (*tls.Certificate, error) { return issueRoot(h.Files, asked) },
 	}
-	endpoint := etcd.Endpoint{Access: root, IP: h.IP()}
+	client := etcd.Client{Credentials: root, IP: h.IP()}
 	member := etcd.Member{
-		Endpoint: endpoint, Name: h.Config.HostName, Peers: Others(h),
+		Client: client, Data: etcd.DataOf(h.Files), Name: h.Config.HostName, Peers: Others(h),
 		Addresses: otherAddresses(h.Config.IPAddress, h.Config.FlannelNetwork.IPv4()),
 	}
-	server := etcd.Server{
+	container := etcd.Container{
 		Member: member, Docker: local.BootstrapDocker, Image: h.Image("etcd"), Version: h.Versions.Etcd,
 		RestartPolicy: h.Config.RestartPolicy, ExtraArgs: h.Config.ExtraArgs("etcd"),
 		ServingCert: controlplane.EtcdServer + ".crt",
@@ -41,29 +41,29 @@ func newEtcd(h *local.Host) Etcd {
 		PeerKey:     controlplane.EtcdPeer + ".key",
 		PeerName:    controlplane.PeerName,
 	}
-	return Etcd{Endpoint: endpoint, Member: member, Server: server, joins: h.Config.Join}
+	return Etcd{Client: client, Member: member, Container: container, joins: h.Config.Join}
 }
 
 // Start starts the etcd of this host, as the first or as a joining member.
 func (e Etcd) Start() step.Step {
 	if e.joins {
-		return e.Server.Join()
+		return e.Container.Join()
 	}
-	return e.Server.Start()
+	return e.Container.Start()
 }
 
 // Keep is Start for the agent and for renewals: only a run of `master` adds this
 // host to the members of etcd.
 func (e Etcd) Keep() step.Step {
 	if e.joins {
-		return e.Server.Stay()
+		return e.Container.Stay()
 	}
-	return e.Server.Start()
+	return e.Container.Start()
 }
 
 // ControlPlaneNames lists the control planes in etcd.
 func (e Etcd) ControlPlaneNames(ctx context.Context) (names []string, err error) {
-	err = e.Endpoint.Do(ctx, func(client *clientv3.Client) error {
+	err = e.Client.Do(ctx, func(client *clientv3.Client) error {
 		listed, err := etcd.Listed(ctx, client)
 		for _, e := range listed {
 			names = append(names, e.Name)

@@ -22,12 +22,12 @@ import (
 const clientLife = 24 * time.Hour
 
 // Gate returns the gate by which workers use the etcd of this control plane.
-func Gate(own etcd.Endpoint) gate.Gate {
+func Gate(own etcd.Client) gate.Gate {
 	address, probe := etcd.ClientAddress(own.IP), balancer.Probe(asOwn(own), "/health")
 	return gate.Gate{
 		IP: own.IP, Etcd: address, Host: etcd.WorkerOf, Readable: etcd.Readable(), Leases: flannel.LeasesPrefix,
-		Serving: func() (*tls.Config, error) { return serving(own.Files) },
-		As:      func(user string) (*tls.Config, error) { return asUser(own.Files, user) },
+		Serving: func() (*tls.Config, error) { return serving(own.Credentials.Files) },
+		As:      func(user string) (*tls.Config, error) { return asUser(own.Credentials.Files, user) },
 		Healthy: func(ctx context.Context) error { return probe(ctx, address) },
 		Accept: func(ctx context.Context, name, key string, value []byte) error {
 			return own.Do(ctx, func(client *clientv3.Client) error {
@@ -42,8 +42,9 @@ func Gate(own etcd.Endpoint) gate.Gate {
 }
 
 // asOwn returns the TLS configuration with which this host is a client of etcd.
-func asOwn(own etcd.Endpoint) func() (*tls.Config, error) {
-	return func() (*tls.Config, error) { return host.ClientTLS(own.Files, own.CA, own.Cert, own.Key) }
+func asOwn(own etcd.Client) func() (*tls.Config, error) {
+	root := own.Credentials
+	return func() (*tls.Config, error) { return host.ClientTLS(root.Files, root.CA, root.Cert, root.Key) }
 }
 
 // serving returns the TLS configuration of the gate: it has the certificate of etcd,

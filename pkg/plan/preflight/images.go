@@ -37,9 +37,9 @@ func bundleProblem(ctx context.Context, h request) error {
 		return problem(err, "create it with `kube-bootstrap offline build`")
 	}
 	defer b.Close()
-	if b.Versions.Kubernetes != h.Versions.Kubernetes {
-		return problem(fmt.Errorf("%s contains Kubernetes %s, not %s", h.Config.Bundle, b.Versions.Kubernetes, h.Versions.Kubernetes),
-			"give --kubernetes-version "+b.Versions.Kubernetes+" or another bundle")
+	if b.Manifest.Versions.Kubernetes != h.Versions.Kubernetes {
+		return problem(fmt.Errorf("%s contains Kubernetes %s, not %s", h.Config.Bundle, b.Manifest.Versions.Kubernetes, h.Versions.Kubernetes),
+			"give --kubernetes-version "+b.Manifest.Versions.Kubernetes+" or another bundle")
 	}
 	if h.Saved.Installed() || withoutIgnored(h, "arch", archProblem(ctx, h)) != nil {
 		return nil

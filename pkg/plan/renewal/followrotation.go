@@ -46,7 +46,7 @@ func FollowRotation(h *local.Host) step.Step {
 				if err := (&step.Runner{}).Do(ctx, rotate(h, *t)); err != nil {
 					return err
 				}
-				return WorkerState.Note(ctx, t.Rotation, h.Config.HostName)
+				return WorkerState.Notes().Note(ctx, t.Rotation.Rollout(), h.Config.HostName)
 			})
 		},
 	}
@@ -62,7 +62,7 @@ func toFollow(ctx context.Context, h *local.Host) (*rotation.Trust, error) {
 	if err != nil || r == nil {
 		return nil, err
 	}
-	behind, err := State.Behind(ctx, *r, []string{h.Config.HostName})
+	behind, err := State.Notes().Behind(ctx, r.Rollout(), []string{h.Config.HostName})
 	if err != nil || len(behind) == 0 {
 		return nil, err
 	}
@@ -79,11 +79,11 @@ func trustToFollow(ctx context.Context, h *local.Host) (*rotation.Trust, error) 
 	if err != nil || t == nil {
 		return nil, err
 	}
-	behind, err := WorkerState.Behind(ctx, t.Rotation, []string{h.Config.HostName})
+	behind, err := WorkerState.Notes().Behind(ctx, t.Rotation.Rollout(), []string{h.Config.HostName})
 	if err != nil || len(behind) == 0 {
 		return nil, err
 	}
-	passed, err := WorkerState.Passed(ctx, t.Rotation, h.Config.HostName)
+	passed, err := WorkerState.Notes().Passed(ctx, t.Rotation.Rollout(), h.Config.HostName)
 	if err != nil {
 		return nil, err
 	}

@@ -67,7 +67,7 @@ func (r rotating) oldSecrets(ctx context.Context, now rotation.Rotation) (keys [
 	if err != nil {
 		return nil, err
 	}
-	err = r.etcd.Endpoint.Do(ctx, func(client *clientv3.Client) error {
+	err = r.etcd.Client.Do(ctx, func(client *clientv3.Client) error {
 		keys, err = etcd.KeysWithout(ctx, client, secretsPrefix, begins)
 		return err
 	})

@@ -17,6 +17,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/node"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/rollout"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/rotation"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -140,6 +141,12 @@ func (r rotating) current(ctx context.Context) (rotation.Rotation, error) {
 	return *now, nil
 }
 
+// noted returns the phase that all hosts must note now.
+func (r rotating) noted(ctx context.Context) (rollout.Phase, error) {
+	now, err := r.current(ctx)
+	return now.Rollout(), err
+}
+
 func (r rotating) reach(phase rotation.Phase) step.Step {
 	set := func(ctx context.Context, now rotation.Rotation) error {
 		if now.Phase == phase {
@@ -158,14 +165,15 @@ func (r rotating) reachWorkers(phase rotation.Phase) step.Step {
 // reachOn returns the step that waits until all hosts of a kind have reached a phase.
 // tell announces the phase to them.
 func (r rotating) reachOn(
-	kind string, hosts hostNames, phase rotation.Phase, tell func(context.Context, rotation.Rotation) error,
+	kind string, hosts rollout.Hosts, phase rotation.Phase, tell func(context.Context, rotation.Rotation) error,
 ) step.Step {
 	name := "have every " + kind + " " + phase.Of(r.subject)
+	group := rollout.Group{Hosts: hosts, Notes: r.store.Notes()}
 	return r.step(step.IDOf("reach", kind, strconv.Itoa(int(phase))), name, phase, func(ctx context.Context, now rotation.Rotation) (step.Diff, error) {
 		if now.Phase < phase {
 			return step.Diff{name}, nil
 		}
-		names, err := r.behind(ctx, now, hosts)
+		names, err := group.Behind(ctx, now.Rollout())
 		if err != nil || len(names) == 0 {
 			return nil, err
 		}
@@ -174,38 +182,12 @@ func (r rotating) reachOn(
 		if err := tell(ctx, now); err != nil {
 			return err
 		}
-		return r.await(ctx, phase, hosts)
+		err := group.Await(ctx, r.noted)
+		if late, ok := errors.AsType[*rollout.BehindError](err); ok {
+			return hostAway(late.Hosts, "do not "+phase.Of(r.subject))
+		}
+		return err
 	}).Waiting()
-}
-
-func (r rotating) await(ctx context.Context, phase rotation.Phase, hosts hostNames) error {
-	var last []string
-	err := step.Until(ctx, func(ctx context.Context) error {
-		now, err := r.current(ctx)
-		if err != nil {
-			return err
-		}
-		names, err := r.behind(ctx, now, hosts)
-		if err != nil || len(names) == 0 {
-			return err
-		}
-		last = names
-		return errors.New("wait for " + strings.Join(names, ", "))
-	}, nil)
-	if err != nil && ctx.Err() == nil && len(last) > 0 {
-		err = hostAway(last, "do not "+phase.Of(r.subject))
-	}
-	return err
-}
-
-type hostNames func(context.Context) ([]string, error)
-
-func (r rotating) behind(ctx context.Context, now rotation.Rotation, hosts hostNames) ([]string, error) {
-	all, err := hosts(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return r.store.Behind(ctx, now, all)
 }
 
 func nodeNames(ctx context.Context) ([]string, error) {

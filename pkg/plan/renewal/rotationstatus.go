@@ -7,6 +7,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/rollout"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/rotation"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -43,7 +44,7 @@ func hostAway(names []string, what string) *step.Problem {
 	}
 }
 
-func followers(h *local.Host, subject string) hostNames {
+func followers(h *local.Host, subject string) rollout.Hosts {
 	if subject == rotation.Authorities {
 		return nodeNames
 	}
@@ -93,7 +94,7 @@ func UnderWay(ctx context.Context, h *local.Host) *RotationStatus {
 	}
 	status := &RotationStatus{Subject: now.Subject, Phase: now.Phase.Of(now.Subject), Until: now.Until}
 	if names, err := followers(h, now.Subject)(ctx); err == nil {
-		status.WaitsFor, _ = State.Behind(ctx, *now, names)
+		status.WaitsFor, _ = State.Notes().Behind(ctx, now.Rollout(), names)
 	}
 	return status
 }

@@ -104,10 +104,10 @@ func (r Resident) balance(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	access := etcd.Access{Files: host.Files{}, CA: s.EtcdCA, Cert: s.Cert, Key: s.Key}
+	credentials := etcd.Credentials{Files: host.Files{}, CA: s.EtcdCA, Cert: s.Cert, Key: s.Key}
 	return balancer.Serve(ctx, host.Files{}, s, func(ctx context.Context, tell func([]balancer.ControlPlane)) error {
 		return agent.WhileUnchanged(ctx, host.Files{}, func(ctx context.Context) error {
-			client, err := access.Client(ctx, "https://"+s.EtcdAddress())
+			client, err := credentials.Connect(ctx, "https://"+s.EtcdAddress())
 			if err != nil {
 				return err
 			}

@@ -44,7 +44,7 @@ func (r Resident) refreshHostFilter(ctx context.Context) error {
 
 // refuse acts after each change of the removed nodes and of the requests.
 func (r Resident) refuse(ctx context.Context, h *local.Host) error {
-	told, own := agent.NewSignal(), parts.InForce(h).Etcd.Endpoint
+	told, own := agent.NewSignal(), parts.InForce(h).Etcd.Client
 	go kube.Follow(ctx, requests(certificatesv1.KubeAPIServerClientKubeletSignerName), func(watch.Event) { told.Give() })
 	follow := func(ctx context.Context) error {
 		return own.Do(ctx, func(client *clientv3.Client) error { return etcd.FollowRemoved(ctx, client, told.Give) })
@@ -91,13 +91,13 @@ func (r Resident) watchNodes(ctx context.Context, h *local.Host) error {
 
 // serveEtcd runs the gate of this control plane. Other authorities close all connections.
 func serveEtcd(ctx context.Context, h *local.Host) error {
-	return agent.WhileUnchanged(ctx, h.Files, parts.Gate(parts.InForce(h).Etcd.Endpoint).Serve, join.EtcdCAFile)
+	return agent.WhileUnchanged(ctx, h.Files, parts.Gate(parts.InForce(h).Etcd.Client).Serve, join.EtcdCAFile)
 }
 
 // keepRoom keeps the database of etcd below its quota.
 func (r Resident) keepRoom(ctx context.Context, h *local.Host) error {
 	return agent.WhileUnchanged(h.Limited(ctx), h.Files, func(ctx context.Context) error {
-		return parts.InForce(h).Etcd.Server.KeepRoom(ctx, r.failed("etcd"))
+		return parts.InForce(h).Etcd.Container.Database().KeepRoom(ctx, r.failed("etcd"))
 	}, join.EtcdCAFile)
 }
 

@@ -4,10 +4,14 @@
 //	other members  ──CN etcd-peer──▶ :2380
 //	health, metrics, this host only  127.0.0.1:2381
 //
-//	Access                  a client certificate
-//	 └── Endpoint           this host's etcd, as its clients reach it
-//	      └── Member        this host among the members
-//	           └── Server   the container
+// Each value holds those that it needs as named fields:
+//
+//	Credentials   a client certificate
+//	Client        calls to the etcd of this host, its users and roles
+//	Data          the files of this host's member: data, WAL, records
+//	Member        this host among the members: join, leave, the list of control planes
+//	Database      the history of keys, the quota
+//	Container     the container of etcd: started, joined, checked, and why it ends
 package etcd
 
 import (
@@ -34,9 +38,9 @@ const (
 	defaultQuota int64 = 2 << 30         // bytes; a 32-bit host cannot map more
 )
 
-// Server is the container of this host's member. Paths are paths of the host.
-type Server struct {
-	Member
+// Container is the container of this host's member. Paths are paths of the host.
+type Container struct {
+	Member        Member
 	Docker        func() *docker.Engine // the bootstrap Docker
 	Image         string
 	Version       string // of the etcd in Image
@@ -53,95 +57,95 @@ type Server struct {
 }
 
 // Start runs etcd and returns once it answers a linearizable read.
-func (s Server) Start() step.Step {
+func (c Container) Start() step.Step {
 	apply := func(ctx context.Context) error {
-		if err := founderProblem(s); err != nil {
+		if err := founderProblem(c); err != nil {
 			return err
 		}
-		return s.apply(ctx)
+		return c.apply(ctx)
 	}
-	return step.Step{ID: "start-etcd", Name: "start etcd", Check: s.check, Apply: apply, Undo: s.undo}
+	return step.Step{ID: "start-etcd", Name: "start etcd", Check: c.check, Apply: apply, Undo: c.undo}
 }
 
 // founderProblem is the problem that the first member of several has lost its data
 // [etcd-data]. etcd derives IDs from addresses: a new etcd here would be a cluster of its
 // own with the ID of the old one, and the member that the others know.
 // https://github.com/etcd-io/etcd/blob/v3.7.3/server/etcdserver/api/membership/member.go#L63-L75
-func founderProblem(s Server) error {
-	cluster, err := joined(s.Files)
-	if err != nil || hasWAL(s.Files) || cluster != "" || len(s.Peers) == 0 {
+func founderProblem(c Container) error {
+	cluster, err := c.Member.Data.cluster()
+	if err != nil || c.Member.Data.hasWAL() || cluster != "" || len(c.Member.Peers) == 0 {
 		return err
 	}
-	return &step.Problem{Name: "etcd-data", Firm: true, Text: "the data of etcd on this host are lost", Remedy: s.dataRemedy()}
+	return &step.Problem{Name: "etcd-data", Firm: true, Text: "the data of etcd on this host are lost", Remedy: c.Member.dataRemedy()}
 }
 
 // apply starts etcd. Meanwhile it asks the other members whether this host is still one:
 // etcd itself ends without an error if it is not.
-func (s Server) apply(ctx context.Context) error {
-	if err := s.run(ctx); err != nil {
+func (c Container) apply(ctx context.Context) error {
+	if err := c.run(ctx); err != nil {
 		return err
 	}
-	if len(s.Peers) == 0 {
-		return s.ready(ctx)
+	if len(c.Member.Peers) == 0 {
+		return c.ready(ctx)
 	}
-	client, err := s.peers(ctx)
+	client, err := c.Member.peers(ctx)
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	return step.Watching(ctx, func(ctx context.Context) error { return s.watchMember(ctx, client) }, s.ready)
+	return step.Watching(ctx, func(ctx context.Context) error { return c.Member.watchMember(ctx, client) }, c.ready)
 }
 
-func (s Server) run(ctx context.Context) error {
-	if err := errors.Join(s.Files.MkdirPrivate(DataDir), noteVersion(s.Files, s.Version)); err != nil {
+func (c Container) run(ctx context.Context) error {
+	if err := errors.Join(c.Member.Data.Files.MkdirPrivate(DataDir), c.Member.Data.noteStart(c.Version)); err != nil {
 		return err
 	}
-	return s.service().Run(ctx)
+	return c.service().Run(ctx)
 }
 
 // ready waits until etcd answers a linearizable read.
-func (s Server) ready(ctx context.Context) error {
-	return s.Do(ctx, func(client *clientv3.Client) error {
+func (c Container) ready(ctx context.Context) error {
+	return c.Member.Client.Do(ctx, func(client *clientv3.Client) error {
 		probe := func(ctx context.Context) error { return read(ctx, client) }
-		return step.Watching(ctx, s.watchStart, func(ctx context.Context) error { return step.Until(ctx, probe, s.tail(ctx)) })
+		return step.Watching(ctx, c.watchStart, func(ctx context.Context) error { return step.Until(ctx, probe, c.tail(ctx)) })
 	})
 }
 
 // tail returns the function that reads the end of etcd's log, for an error.
-func (s Server) tail(ctx context.Context) func() string {
-	return func() string { return s.service().Tail(ctx, 15) }
+func (c Container) tail(ctx context.Context) func() string {
+	return func() string { return c.service().Tail(ctx, 15) }
 }
 
-func (s Server) service() docker.Service {
-	return docker.Service{Docker: s.Docker, Name: container, Container: s.container}
+func (c Container) service() docker.Service {
+	return docker.Service{Docker: c.Docker, Name: container, Container: c.definition}
 }
 
 // RunningSince returns the start time of etcd; ok is false if it does not run.
-func (s Server) RunningSince(ctx context.Context) (since time.Time, ok bool, err error) {
-	return s.service().StartedAt(ctx)
+func (c Container) RunningSince(ctx context.Context) (since time.Time, ok bool, err error) {
+	return c.service().StartedAt(ctx)
 }
 
 // undo removes etcd and its data.
-func (s Server) undo(ctx context.Context) error {
-	if err := s.service().Remove(ctx); err != nil {
+func (c Container) undo(ctx context.Context) error {
+	if err := c.service().Remove(ctx); err != nil {
 		return err
 	}
-	return removeData(s.Files)
+	return c.Member.Data.remove()
 }
 
-func (s Server) container() (docker.Container, error) {
-	print, printErr := s.Files.Fingerprint(s.ServingCert, s.PeerCA, s.PeerCert)
-	cluster, err := joined(s.Files)
+func (c Container) definition() (docker.Container, error) {
+	print, printErr := c.Member.Data.Files.Fingerprint(c.ServingCert, c.PeerCA, c.PeerCert)
+	cluster, err := c.Member.Data.cluster()
 	if err := cmp.Or(printErr, err); err != nil {
 		return docker.Container{}, err
 	}
 	return docker.Container{
 		Name:    container,
-		Image:   s.Image,
-		Command: s.ExtraArgs.Over(s.command(cluster)),
+		Image:   c.Image,
+		Command: c.ExtraArgs.Over(c.command(cluster)),
 		Env:     env(print),
-		Restart: s.RestartPolicy,
-		Mounts:  s.mounts(),
+		Restart: c.RestartPolicy,
+		Mounts:  c.mounts(),
 		// etcd transfers its leadership and completes its requests before it stops.
 		// https://github.com/etcd-io/etcd/blob/v3.7.3/server/etcdserver/server.go#L1323-L1335
 		StopFirst: true,
@@ -150,44 +154,47 @@ func (s Server) container() (docker.Container, error) {
 
 // command returns the command of a member. cluster is the value of --initial-cluster,
 // "name=https://ip:2380,...", with this member; "" creates a new cluster.
-func (s Server) command(cluster string) []string {
+func (c Container) command(cluster string) []string {
 	state := "existing"
 	if cluster == "" {
-		cluster, state = s.Name+"="+peerURL(s.IP), "new"
+		cluster, state = c.Member.alone(), "new"
 	}
 	return []string{
 		"etcd",
-		"--name=" + s.Name,
+		"--name=" + c.Member.Name,
 		"--data-dir=" + inside,
-		"--listen-client-urls=" + s.URL() + ",https://127.0.0.1:2379",
-		"--advertise-client-urls=" + s.URL(),
-		"--listen-peer-urls=" + peerURL(s.IP),
-		"--initial-advertise-peer-urls=" + peerURL(s.IP),
+		"--listen-client-urls=" + c.Member.Client.URL() + ",https://127.0.0.1:2379",
+		"--advertise-client-urls=" + c.Member.Client.URL(),
+		"--listen-peer-urls=" + peerURL(c.Member.Client.IP),
+		"--initial-advertise-peer-urls=" + peerURL(c.Member.Client.IP),
 		"--initial-cluster=" + cluster,
 		"--initial-cluster-state=" + state,
 		"--initial-cluster-token=kube-bootstrap",
 		"--client-cert-auth",
-		"--trusted-ca-file=" + s.PeerCA,
+		"--trusted-ca-file=" + c.PeerCA,
 		"--enable-grpc-gateway=false", // it would be a client with the serving certificate
-		"--cert-file=" + s.ServingCert,
-		"--key-file=" + s.ServingKey,
+		"--cert-file=" + c.ServingCert,
+		"--key-file=" + c.ServingKey,
 		"--peer-client-cert-auth",
-		"--peer-cert-allowed-cn=" + s.PeerName,
-		"--peer-trusted-ca-file=" + s.PeerCA,
-		"--peer-cert-file=" + s.PeerCert,
-		"--peer-key-file=" + s.PeerKey,
+		"--peer-cert-allowed-cn=" + c.PeerName,
+		"--peer-trusted-ca-file=" + c.PeerCA,
+		"--peer-cert-file=" + c.PeerCert,
+		"--peer-key-file=" + c.PeerKey,
 		"--tls-min-version=TLS1.2",
 		"--listen-metrics-urls=http://127.0.0.1:2381",
-		fmt.Sprintf("--quota-backend-bytes=%d", s.quota()),
+		fmt.Sprintf("--quota-backend-bytes=%d", c.quota()),
 		"--auto-compaction-mode=periodic",
 		"--auto-compaction-retention=8h", // the API server compacts more often; this covers the time before it runs
 		"--snapshot-count=10000",
 	}
 }
 
+// Database returns the database of this member.
+func (c Container) Database() Database { return Database{Member: c.Member, Quota: c.quota()} }
+
 // quota returns the size of the database in bytes at which etcd refuses writes.
-func (s Server) quota() int64 {
-	if own, err := strconv.ParseInt(s.ExtraArgs["quota-backend-bytes"], 10, 64); err == nil && own > 0 {
+func (c Container) quota() int64 {
+	if own, err := strconv.ParseInt(c.ExtraArgs["quota-backend-bytes"], 10, 64); err == nil && own > 0 {
 		return own
 	}
 	return defaultQuota
@@ -204,10 +211,10 @@ func env(print string) []string {
 	return env
 }
 
-func (s Server) mounts() []docker.Mount {
-	mounts := []docker.Mount{{Source: s.Files.Path(DataDir), Target: inside}}
-	for _, path := range []string{s.ServingCert, s.ServingKey, s.PeerCA, s.PeerCert, s.PeerKey} {
-		mounts = append(mounts, docker.Mount{Source: s.Files.Path(path), Target: filepath.Clean(path), ReadOnly: true})
+func (c Container) mounts() []docker.Mount {
+	mounts := []docker.Mount{{Source: c.Member.Data.Files.Path(DataDir), Target: inside}}
+	for _, path := range []string{c.ServingCert, c.ServingKey, c.PeerCA, c.PeerCert, c.PeerKey} {
+		mounts = append(mounts, docker.Mount{Source: c.Member.Data.Files.Path(path), Target: filepath.Clean(path), ReadOnly: true})
 	}
 	return mounts
 }

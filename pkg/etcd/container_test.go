@@ -8,13 +8,15 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
-func testServer(t *testing.T) Server {
-	root := Access{
-		Files: host.Files{Root: t.TempDir()}, CA: "/etc/kubernetes/pki/etcd/ca.crt",
+func testContainer(t *testing.T) Container {
+	files := host.Files{Root: t.TempDir()}
+	root := Credentials{
+		Files: files, CA: "/etc/kubernetes/pki/etcd/ca.crt",
 		Cert: "/etc/kubernetes/pki/etcd/root.crt", Key: "/etc/kubernetes/pki/etcd/root.key",
 	}
-	return Server{
-		Member: Member{Endpoint: Endpoint{Access: root, IP: "10.0.0.1"}, Name: "one"}, Image: "etcd:test", RestartPolicy: "unless-stopped",
+	return Container{
+		Member: Member{Client: Client{Credentials: root, IP: "10.0.0.1"}, Data: Data{files}, Name: "one"},
+		Image:  "etcd:test", RestartPolicy: "unless-stopped",
 		ServingCert: "/etc/kubernetes/pki/etcd/server.crt", ServingKey: "/etc/kubernetes/pki/etcd/server.key",
 		PeerCA: "/etc/kubernetes/pki/etcd/peer-ca.crt", PeerCert: "/etc/kubernetes/pki/etcd/peer.crt", PeerKey: "/etc/kubernetes/pki/etcd/peer.key",
 		PeerName: "etcd-peer",
@@ -22,8 +24,8 @@ func testServer(t *testing.T) Server {
 }
 
 func TestContainerAsksForLittle(t *testing.T) {
-	s := testServer(t)
-	c, err := s.container()
+	s := testContainer(t)
+	c, err := s.definition()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,14 +36,14 @@ func TestContainerAsksForLittle(t *testing.T) {
 		if !mount.ReadOnly && mount.Target != inside {
 			t.Errorf("%s can be written to", mount.Target)
 		}
-		if mount.Target == s.Key {
+		if mount.Target == s.Member.Client.Credentials.Key {
 			t.Error("sees the key of its own root user")
 		}
 	}
 }
 
 func TestEveryPortNeedsACertificate(t *testing.T) {
-	command := testServer(t).command("")
+	command := testContainer(t).command("")
 	for _, flag := range []string{"--client-cert-auth", "--peer-client-cert-auth"} {
 		if !slices.Contains(command, flag) {
 			t.Errorf("no %s in %v", flag, command)
@@ -57,32 +59,32 @@ func TestEveryPortNeedsACertificate(t *testing.T) {
 // TestPeerPortTrustsPeersOnly: the peer port must reject every certificate of a
 // worker, because a client of that port can act as root.
 func TestPeerPortTrustsPeersOnly(t *testing.T) {
-	s := testServer(t)
+	s := testContainer(t)
 	wantArgs(t, s, "--peer-trusted-ca-file="+s.PeerCA, "--peer-cert-file="+s.PeerCert, "--peer-key-file="+s.PeerKey, "--peer-cert-allowed-cn=etcd-peer")
 }
 
 // TestNoWorkerReachesEtcd: the authority of the workers' certificates opens no port.
 func TestNoWorkerReachesEtcd(t *testing.T) {
-	s := testServer(t)
+	s := testContainer(t)
 	wantArgs(t, s, "--trusted-ca-file="+s.PeerCA, "--enable-grpc-gateway=false")
-	if slices.Contains(s.command(""), "--trusted-ca-file="+s.CA) || s.CA == s.PeerCA {
+	if slices.Contains(s.command(""), "--trusted-ca-file="+s.Member.Client.Credentials.CA) || s.Member.Client.Credentials.CA == s.PeerCA {
 		t.Error("etcd trusts the authority of workers")
 	}
 }
 
 func TestInitialCluster(t *testing.T) {
-	s := testServer(t)
+	s := testContainer(t)
 	wantArgs(t, s, "--initial-cluster=one=https://10.0.0.1:2380", "--initial-cluster-state=new")
 	const cluster = "one=https://10.0.0.1:2380,two=https://10.0.0.2:2380"
-	if err := s.Files.Write(joinedFile, []byte(cluster+"\n"), 0o600); err != nil {
+	if err := s.Member.Data.Files.Write(joinedFile, []byte(cluster+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	wantArgs(t, s, "--initial-cluster="+cluster, "--initial-cluster-state=existing")
 }
 
-func wantArgs(t *testing.T, s Server, args ...string) {
+func wantArgs(t *testing.T, s Container, args ...string) {
 	t.Helper()
-	c, err := s.container()
+	c, err := s.definition()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,19 +96,19 @@ func wantArgs(t *testing.T, s Server, args ...string) {
 }
 
 func TestRenewedCertificateReplacesContainer(t *testing.T) {
-	s := testServer(t)
-	before, _ := s.container()
-	if err := s.Files.Write(s.ServingCert, []byte("renewed"), 0o600); err != nil {
+	s := testContainer(t)
+	before, _ := s.definition()
+	if err := s.Member.Data.Files.Write(s.ServingCert, []byte("renewed"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	after, _ := s.container()
+	after, _ := s.definition()
 	if slices.Equal(before.Env, after.Env) {
 		t.Error("the container is the same with another certificate")
 	}
 }
 
 func TestFreshHostHasNoUsers(t *testing.T) {
-	diff, err := testServer(t).EnableAuth().Check(t.Context())
+	diff, err := testContainer(t).Member.Client.EnableAuth().Check(t.Context())
 	if err != nil || !strings.Contains(diff.String(), "enable etcd auth") {
 		t.Errorf("got %v, %v", diff, err)
 	}
