@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/addon"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
@@ -138,28 +139,36 @@ func WantedAddons(h *local.Host) []string {
 
 // NetworkManifest returns the manifest of another CNI plugin.
 func NetworkManifest(h *local.Host) Manifest {
-	return Manifest{h, "cniPlugin", addon.Where(h.Config.CNIPlugin), host.StateDir + "/network.yaml"}
+	return manifest(h, "cniPlugin", addon.Where(h.Config.CNIPlugin), host.StateDir+"/network.yaml")
 }
 
 // AddonManifest returns the manifest of an addon.
 func AddonManifest(h *local.Host, name string) Manifest {
 	from := addon.Where(name)
-	return Manifest{h, "addons", from, host.StateDir + "/addons/" + addon.Hash(from) + ".yaml"}
+	return manifest(h, "addons", from, host.StateDir+"/addons/"+addon.Hash(from)+".yaml")
+}
+
+func manifest(h *local.Host, field, from, kept string) Manifest {
+	foreign := func() bool { return local.Foreign(h, field, from) }
+	return Manifest{h.Files, h.Downloads, h.Timeout(), foreign, field, from, kept}
 }
 
 // Manifest is a YAML file of the user, given by path or URL. A copy of it is
 // saved once it was applied, because a second run must not depend on the
 // user's file or on the internet. The first line of the copy is its origin.
 type Manifest struct {
-	host       *local.Host
-	field      string // of the settings
+	files      host.Files
+	downloads  *local.Downloads
+	limit      time.Duration
+	foreign    func() bool // see local.Foreign
+	field      string      // of the settings
 	from, kept string
 }
 
 // text returns the manifest: the saved copy of a download, and otherwise the
 // user's file, or the saved copy if that cannot be read.
 func (m Manifest) text(ctx context.Context) ([]byte, error) {
-	kept, err := m.host.Files.Read(m.kept)
+	kept, err := m.files.Read(m.kept)
 	isKept := err == nil && bytes.HasPrefix(kept, m.origin())
 	if isKept && config.IsURL(m.from) {
 		return kept, nil
@@ -173,12 +182,12 @@ func (m Manifest) text(ctx context.Context) ([]byte, error) {
 
 func (m Manifest) fetch(ctx context.Context) ([]byte, error) {
 	if !config.IsURL(m.from) {
-		if local.Foreign(m.host, m.field, m.from) {
+		if m.foreign() {
 			return nil, local.ForeignError(m.field, m.from)
 		}
 		return os.ReadFile(m.from)
 	}
-	return m.host.Downloads.Get(m.host.Limited(ctx), m.from)
+	return m.downloads.Get(step.WithLimit(ctx, m.limit), m.from)
 }
 
 func (m Manifest) origin() []byte { return []byte("# from " + m.from + "\n") }
@@ -197,7 +206,7 @@ func (m Manifest) keep(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return m.host.Files.Put([]host.File{{Path: m.kept, Data: data}})
+	return m.files.Put([]host.File{{Path: m.kept, Data: data}})
 }
 
 // apply returns the step that applies a manifest and saves a copy
@@ -217,6 +226,6 @@ func (a Addons) apply(id step.ID, name string, m Manifest) step.Step {
 			}
 			return m.keep(ctx)
 		},
-		Undo: func(context.Context) error { return m.host.Files.Drop(m.kept) },
+		Undo: func(context.Context) error { return m.files.Drop(m.kept) },
 	}
 }

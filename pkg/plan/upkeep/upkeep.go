@@ -131,11 +131,15 @@ func useOtherEtcd(h *local.Host, api controlplane.API) step.Step {
 // restarting it. After them, it waits for the controller manager and the
 // scheduler, which restart if they lose their leases meanwhile.
 func Keep(ctx context.Context, h *local.Host) error {
+	return (&step.Runner{}).Do(ctx, keepPlan(h))
+}
+
+func keepPlan(h *local.Host) step.Plan {
 	p := parts.InForce(h)
 	control := p.ControlPlane
-	return (&step.Runner{}).Do(ctx, slices.Concat(
+	return slices.Concat(
 		step.Plan{{step.Wait("wait-for-apiserver", "wait for the API server", control.API.Answers, nil)}},
 		step.InOrder(shared(h, p)...),
 		step.Plan{control.StaticPods.Healthy(control.Watch)},
-	).Within(h.Timeout()))
+	).Within(h.Timeout())
 }

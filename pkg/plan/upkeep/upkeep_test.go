@@ -8,6 +8,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
@@ -35,6 +36,8 @@ func TestManifestsOfAnInterruptedExchangeAreRestored(t *testing.T) {
 		if c.renewing {
 			must.NoError(t, h.Files.Write(controlplane.RenewingFile, nil, 0o600))
 		}
+		_, err := step.NewGraph(keepPlan(h))
+		must.NoError(t, err)
 		late := false
 		for _, s := range shared(h, parts.InForce(h)) {
 			late = late || s.ID == controlplane.LateID
