@@ -11,8 +11,8 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -80,7 +80,7 @@ func (s source) args() (args []string) {
 // based on, which the hosts share already: then the returned options have no
 // bundle.
 func (o Options) source(ctx context.Context, s *session.Session) (Options, source, error) {
-	notes, err := s.Cluster().Notes(ctx)
+	notes, err := s.Cluster().Notes.All(ctx)
 	components := notes[session.ComponentsNote]
 	shared := o.Bundle != ""
 	switch {
@@ -96,11 +96,11 @@ func (o Options) source(ctx context.Context, s *session.Session) (Options, sourc
 // for nodes that are added later and for runs that follow a killed one.
 func (o Options) noteComponents(s *session.Session) step.Step {
 	outdated := func(ctx context.Context) (bool, error) {
-		notes, err := s.Cluster().Notes(ctx)
+		notes, err := s.Cluster().Notes.All(ctx)
 		return !o.Components.equal(notes[session.ComponentsNote]), err
 	}
 	note := func(ctx context.Context) error {
-		return s.Cluster().Note(ctx, session.ComponentsNote, o.Components.note())
+		return s.Cluster().Notes.Set(ctx, session.ComponentsNote, o.Components.note())
 	}
 	return step.When("remember the programs of the checkout", "note the versions of the programs", outdated, note).
 		If(o.Components.Bundle != "")
@@ -157,7 +157,7 @@ func WhatIsUp(ctx context.Context, options session.Options) (Made, error) {
 }
 
 func notedComponents(ctx context.Context, s *session.Session) (map[string]string, error) {
-	notes, err := s.Cluster().Notes(ctx)
+	notes, err := s.Cluster().Notes.All(ctx)
 	if err != nil || notes[session.ComponentsNote] == "" {
 		return nil, err
 	}

@@ -6,12 +6,12 @@ import (
 	"os"
 	"slices"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/machines"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/snapshot"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/kubeconfig"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/snapshot"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
@@ -22,7 +22,7 @@ var alone = session.Scope{Needs: session.ACluster, Lock: session.ClusterLock}
 // Up can start them again. Down does nothing if no host runs.
 func Down(ctx context.Context, options Options) error {
 	return session.Do(ctx, options.Options, alone, func(s *session.Session, state topology.State) error {
-		return s.Machines().SwitchOff(ctx, append(state.Names(), testhost.BesideHosts(s.Name)...)...)
+		return s.Cluster().Machines.SwitchOff(ctx, append(state.Names(), testhost.BesideHosts(s.Name)...)...)
 	})
 }
 
@@ -57,7 +57,7 @@ func removeShared(ctx context.Context, s *session.Session) error {
 		return err
 	}
 	images, err := s.Engine.Images().Named(ctx, testhost.Images+":*")
-	return errors.Join(err, s.PreparedDisks().Remove(ctx), s.Engine.Images().RemovePrograms(ctx),
+	return errors.Join(err, s.Cluster().Disks.Remove(ctx), s.Engine.Images().RemovePrograms(ctx),
 		host.Each(images, func(image string) error { return s.Engine.Images().RemoveUnused(ctx, image) }))
 }
 
@@ -68,7 +68,7 @@ func replaceHosts(ctx context.Context, s *session.Session, next session.Record) 
 		return err
 	}
 	for _, key := range []string{session.RestoringNote, session.ComponentsNote, session.FirstNote} {
-		if err := s.Cluster().Forget(ctx, key); err != nil {
+		if err := s.Cluster().Notes.Forget(ctx, key); err != nil {
 			return err
 		}
 	}
@@ -85,7 +85,7 @@ func remove(ctx context.Context, s *session.Session) error {
 	if err := s.WriteRecord(ctx, &session.Record{Phase: session.Removing}); err != nil {
 		return err
 	}
-	return errors.Join(snapshot.ForgetAll(ctx, s), s.Cluster().Remove(ctx, session.RecordNote), s.PreparedDisks().RemoveOwn(ctx, ""),
+	return errors.Join(snapshot.ForgetAll(ctx, s), s.Cluster().Remove(ctx, session.RecordNote), s.Cluster().Disks.RemoveOwn(ctx, ""),
 		os.RemoveAll(s.SharedDir()), os.RemoveAll(s.ComponentsPath()))
 }
 
@@ -121,8 +121,8 @@ func CleanLosses(ctx context.Context, options Options) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		volumes, err := s.Cluster().Volumes(ctx)
-		if slices.ContainsFunc(volumes, func(v docker.Volume) bool { return v.Name == testhost.RegistryName(s.Name) }) {
+		volumes, err := s.Cluster().Volumes.List(ctx)
+		if slices.ContainsFunc(volumes, func(v machines.Volume) bool { return v.Name == testhost.RegistryName(s.Name) }) {
 			all = append(all, "the images of the local registry")
 		}
 		return all, err

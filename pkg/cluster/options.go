@@ -17,14 +17,14 @@ import (
 	"os"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/machines"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/preflight"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/addresses"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -123,7 +123,7 @@ func (o Options) record() (session.Record, error) {
 func (o Options) setup(s *session.Session, t topology.Topology) testhost.Setup {
 	return testhost.Setup{
 		Session: s, Topology: t, Subnet: t.Subnet(), Files: o.sharedFiles(), Binary: o.Binary,
-		APIPort: o.APIPort, Publish: o.Publish, Registry: o.Registry, Facts: new(docker.EngineHost),
+		APIPort: o.APIPort, Publish: o.Publish, Registry: o.Registry, Facts: new(machines.EngineHost),
 	}
 }
 

@@ -8,11 +8,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/machines"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
@@ -43,11 +43,11 @@ func noHosts(t *testing.T) (*session.Session, Options, session.Record) {
 // volumesLeft returns the names of the volumes that are no notes.
 func volumesLeft(t *testing.T, s *session.Session) string {
 	t.Helper()
-	all, err := s.Cluster().Volumes(t.Context())
+	all, err := s.Cluster().Volumes.List(t.Context())
 	must.NoError(t, err)
 	var names []string
 	for _, v := range all {
-		if !docker.IsNote(v) {
+		if !machines.IsNote(v) {
 			names = append(names, strings.TrimPrefix(v.Name, s.Name))
 		}
 	}
@@ -69,7 +69,7 @@ func recordLeft(t *testing.T, s *session.Session) session.Record {
 func TestRecreatingKeepsTheRecord(t *testing.T) {
 	s, options, record := noHosts(t)
 	ctx := t.Context()
-	must.NoError(t, errors.Join(s.WriteRecord(ctx, &session.Record{Kubernetes: "v1.36.3"}), s.Cluster().MakeVolume(ctx, s.Name+"-worker-1-var-lib", nil)))
+	must.NoError(t, errors.Join(s.WriteRecord(ctx, &session.Record{Kubernetes: "v1.36.3"}), s.Cluster().Volumes.Make(ctx, s.Name+"-worker-1-var-lib", nil)))
 	stopped, cancel := context.WithCancel(ctx)
 	cancel()
 	if err := replaceHosts(stopped, s, record); err == nil || recordLeft(t, s).Kubernetes != "v1.36.3" {
@@ -90,7 +90,7 @@ func TestRecreatingKeepsTheRecord(t *testing.T) {
 	if recreate, err := recreates(ctx, s, options); err != nil || recreate {
 		t.Errorf("new hosts are removed too: %v", err)
 	}
-	must.NoError(t, errors.Join(s.Cluster().MakeVolume(ctx, s.Name+"-master-1-var-lib", nil), removeBegun(ctx, s)))
+	must.NoError(t, errors.Join(s.Cluster().Volumes.Make(ctx, s.Name+"-master-1-var-lib", nil), removeBegun(ctx, s)))
 	if left := recordLeft(t, s); volumesLeft(t, s) != "" || left.Settings.Given["flannelBackend"] != "host-gw" || left.Phase != session.Creating {
 		t.Errorf("after a failed run: %s, %+v", volumesLeft(t, s), left)
 	}
@@ -107,7 +107,7 @@ func TestRecreatingKeepsTheRecord(t *testing.T) {
 func TestCleanThatWasKilled(t *testing.T) {
 	s, _, record := noHosts(t)
 	ctx := t.Context()
-	must.NoError(t, errors.Join(s.WriteRecord(ctx, &record), s.Cluster().Note(ctx, "snapshot.used", `{}`)))
+	must.NoError(t, errors.Join(s.WriteRecord(ctx, &record), s.Cluster().Notes.Set(ctx, "snapshot.used", `{}`)))
 	must.NoError(t, s.WriteRecord(ctx, &session.Record{Phase: session.Removing}))
 	if left := recordLeft(t, s); len(left.Settings.Given)+len(left.Nodes) > 0 || left.Phase != session.Removing {
 		t.Errorf("settings of a removed cluster: %+v", left)
@@ -126,18 +126,18 @@ func TestANoteIsReplacedAtOnce(t *testing.T) {
 	const key = "word"
 	missed := make(chan int)
 	done, stop := context.WithCancel(ctx)
-	must.NoError(t, s.Cluster().Note(ctx, key, "0"))
+	must.NoError(t, s.Cluster().Notes.Set(ctx, key, "0"))
 	go func() {
 		n := 0
 		for done.Err() == nil {
-			if notes, err := s.Cluster().Notes(ctx); err == nil && notes[key] == "" {
+			if notes, err := s.Cluster().Notes.All(ctx); err == nil && notes[key] == "" {
 				n++
 			}
 		}
 		missed <- n
 	}()
 	for i := range 20 {
-		if err := s.Cluster().Note(ctx, key, fmt.Sprint(i+1)); err != nil {
+		if err := s.Cluster().Notes.Set(ctx, key, fmt.Sprint(i+1)); err != nil {
 			t.Error(err)
 		}
 	}
@@ -145,13 +145,13 @@ func TestANoteIsReplacedAtOnce(t *testing.T) {
 	if n := <-missed; n > 0 {
 		t.Errorf("the note was missing %d times", n)
 	}
-	if notes, err := s.Cluster().Notes(ctx); err != nil || notes[key] != "20" {
+	if notes, err := s.Cluster().Notes.All(ctx); err != nil || notes[key] != "20" {
 		t.Errorf("the note is %q, %v", notes[key], err)
 	}
-	if err := s.Cluster().Forget(ctx, key); err != nil {
+	if err := s.Cluster().Notes.Forget(ctx, key); err != nil {
 		t.Error(err)
 	}
-	if all, err := s.Cluster().Volumes(ctx); err != nil || len(all) > 0 {
+	if all, err := s.Cluster().Volumes.List(ctx); err != nil || len(all) > 0 {
 		t.Errorf("volumes left: %v, %v", all, err)
 	}
 }
@@ -167,7 +167,7 @@ func TestANewNodeIsEmpty(t *testing.T) {
 		t.Errorf("without a former node: %v, %v", diff, err)
 	}
 	for _, name := range []string{"worker-1", "worker-2"} {
-		must.NoError(t, s.Cluster().MakeVolume(ctx, s.Name+"-"+name+"-var-lib", nil))
+		must.NoError(t, s.Cluster().Volumes.Make(ctx, s.Name+"-"+name+"-var-lib", nil))
 	}
 	if diff, err := drop.Check(ctx); err != nil || len(diff) != 1 {
 		t.Errorf("with its volume: %v, %v", diff, err)

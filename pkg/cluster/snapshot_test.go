@@ -12,8 +12,8 @@ import (
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/snapshot"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/snapshot"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -27,8 +27,8 @@ func savedHost(t *testing.T, s *session.Session, name string, more ...string) (i
 	machine := s.Name + "-master-1"
 	note := fmt.Sprintf(`{"format": 1, "snapshot": {"name": %q},
 		"machines": [{"Name": %q, "Cluster": %q, "Volumes": {"/var/lib": "%s-var-lib"}}]%s}`, name, machine, s.Name, machine, strings.Join(more, ""))
-	must.NoError(t, errors.Join(s.Cluster().Note(t.Context(), "snapshot."+name, note),
-		s.Cluster().MakeVolume(t.Context(), machine+"-var-lib.snapshot."+name, map[string]string{"kube-bootstrap.dev/snapshot": name})))
+	must.NoError(t, errors.Join(s.Cluster().Notes.Set(t.Context(), "snapshot."+name, note),
+		s.Cluster().Volumes.Make(t.Context(), machine+"-var-lib.snapshot."+name, map[string]string{"kube-bootstrap.dev/snapshot": name})))
 	return "kube-bootstrap/snapshot:" + machine + "." + name
 }
 
@@ -52,13 +52,13 @@ func TestAnIncompleteSnapshotIsNotRestored(t *testing.T) {
 	s, options, record := noHosts(t)
 	ctx := t.Context()
 	image := savedHost(t, s, "used")
-	must.NoError(t, errors.Join(s.WriteRecord(ctx, &record), s.Cluster().MakeVolume(ctx, s.Name+"-master-1-var-lib", nil)))
+	must.NoError(t, errors.Join(s.WriteRecord(ctx, &record), s.Cluster().Volumes.Make(ctx, s.Name+"-master-1-var-lib", nil)))
 	err := RestoreSnapshot(ctx, options, "used", nil)
 	hasProblem(t, err, "snapshot-incomplete", "another snapshot")
 	if !strings.Contains(fmt.Sprint(err), "the Docker engine lacks "+image+"; ") {
 		t.Errorf("%v: want the image %s only", err, image)
 	}
-	notes, err := s.Cluster().Notes(ctx)
+	notes, err := s.Cluster().Notes.All(ctx)
 	must.NoError(t, err)
 	if left := strings.Fields(volumesLeft(t, s)); notes[session.RestoringNote] != "" || notes[session.RecordNote] == "" || !slices.Contains(left, "-master-1-var-lib") {
 		t.Errorf("the cluster has changed: notes %v, volumes %v", notes, left)
@@ -122,11 +122,11 @@ func TestARestoreBringsBackTheComponents(t *testing.T) {
 	importEmpty(t, s, savedHost(t, s, "release"))
 	importEmpty(t, s, savedHost(t, s, "checkout", `, "components": `+strconv.Quote(own)))
 	for _, name := range []string{"checkout", "release"} {
-		must.NoError(t, s.Cluster().Note(ctx, session.ComponentsNote, `{"kubelet":"v1.37.2+b"}`))
+		must.NoError(t, s.Cluster().Notes.Set(ctx, session.ComponentsNote, `{"kubelet":"v1.37.2+b"}`))
 		if err := RestoreSnapshot(ctx, options, name, nil); err == nil {
 			t.Errorf("%s was restored", name)
 		}
-		notes, err := s.Cluster().Notes(ctx)
+		notes, err := s.Cluster().Notes.All(ctx)
 		want := map[string]string{"checkout": own}[name]
 		if err != nil || notes[session.RestoringNote] != name || notes[session.ComponentsNote] != want {
 			t.Errorf("%s: notes %v, %v, want components %q", name, notes, err, want)
@@ -144,7 +144,7 @@ func TestTheFirstSnapshotIsRetried(t *testing.T) {
 	ctx := t.Context()
 	options.FirstSnapshot = true
 	pending := func() bool {
-		notes, err := s.Cluster().Notes(ctx)
+		notes, err := s.Cluster().Notes.All(ctx)
 		must.NoError(t, err)
 		return notes[session.FirstNote] != ""
 	}
@@ -169,7 +169,7 @@ func TestARestoreThatWasKilled(t *testing.T) {
 	ctx := t.Context()
 	savedHost(t, s, "used")
 	savedHost(t, s, "other")
-	must.NoError(t, s.Cluster().Note(ctx, session.RestoringNote, "used"))
+	must.NoError(t, s.Cluster().Notes.Set(ctx, session.RestoringNote, "used"))
 	_, status := Status(ctx, options.Options, "")
 	for what, err := range map[string]error{
 		"status": status,
@@ -190,7 +190,7 @@ func TestARestoreThatWasKilled(t *testing.T) {
 func TestTheCauseOfMissingHosts(t *testing.T) {
 	s, options, record := noHosts(t)
 	ctx := t.Context()
-	must.NoError(t, s.Cluster().MakeVolume(ctx, s.Name+"-master-1-var-lib", nil))
+	must.NoError(t, s.Cluster().Volumes.Make(ctx, s.Name+"-master-1-var-lib", nil))
 	_, err := Status(ctx, options.Options, "")
 	hasProblem(t, err, "cluster-unfinished", "cluster up --name "+s.Name+"` to finish")
 	must.NoError(t, s.WriteRecord(ctx, &record))

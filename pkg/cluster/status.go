@@ -6,14 +6,15 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/localregistry"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/machines"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/snapshot"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/snapshot"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/localregistry"
 )
 
 // Summary describes a cluster of an engine in a few words.
@@ -32,21 +33,21 @@ func List(ctx context.Context, options session.Options) ([]Summary, error) {
 		return nil, err
 	}
 	defer s.Engine.Close()
-	machines, err := s.Engine.Machines(ctx)
+	found, err := machines.All(ctx, s.Engine)
 	if err != nil {
 		return nil, s.NoAnswer(err)
 	}
 	networks, err := s.Engine.Networks(ctx)
-	return summaries(networks, machines), err
+	return summaries(networks, found), err
 }
 
-func summaries(networks []docker.Network, machines []docker.FoundMachine) []Summary {
+func summaries(networks []docker.Network, found []machines.Found) []Summary {
 	var all []Summary
 	for _, n := range networks {
 		if n.Cluster == "" || len(n.Subnets) == 0 {
 			continue
 		}
-		state := topology.Observed(n.Cluster, machines)
+		state := topology.Observed(n.Cluster, found)
 		s := Summary{Name: n.Cluster, Subnet: n.Subnets[0].String(), Running: len(state.Running())}
 		for _, node := range state.Nodes() {
 			switch node.Role {
@@ -149,7 +150,7 @@ func Recorded(ctx context.Context, options session.Options) (*session.Record, er
 		if err != nil || r.Removing() {
 			return r, err
 		}
-		notes, err := s.Cluster().Notes(ctx)
+		notes, err := s.Cluster().Notes.All(ctx)
 		if err != nil {
 			return nil, err
 		}

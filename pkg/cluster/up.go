@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/snapshot"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/kubeconfig"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/preflight"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/snapshot"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -116,7 +116,7 @@ func (u up) finish(ctx context.Context) error {
 		return nil
 	}
 	if then == nil && u.options.FirstSnapshot { // before the record, which ends the first time
-		if err := u.session.Cluster().Note(ctx, session.FirstNote, snapshot.First); err != nil {
+		if err := u.session.Cluster().Notes.Set(ctx, session.FirstNote, snapshot.First); err != nil {
 			return err
 		}
 	}
@@ -125,12 +125,12 @@ func (u up) finish(ctx context.Context) error {
 
 // saveFirst saves the first snapshot if it is due, also after a run that failed to save it.
 func (u up) saveFirst(ctx context.Context) error {
-	notes, err := u.session.Cluster().Notes(ctx)
+	notes, err := u.session.Cluster().Notes.All(ctx)
 	if err != nil || notes[session.FirstNote] == "" {
 		return err
 	}
 	if !u.options.FirstSnapshot {
-		return u.session.Cluster().Forget(ctx, session.FirstNote)
+		return u.session.Cluster().Notes.Forget(ctx, session.FirstNote)
 	}
 	first := step.Always("take snapshot "+snapshot.First, func(ctx context.Context) error { return snapshot.SaveFirst(ctx, u.session) })
 	return u.session.Run(ctx, step.Plan{{first}})
@@ -148,7 +148,7 @@ func recreates(ctx context.Context, s *session.Session, o Options) (bool, error)
 // removal. It reports whether the cluster is complete afterwards. It removes
 // nothing unless the options say so.
 func (u up) resume(ctx context.Context, state topology.State) (complete bool, err error) {
-	notes, err := u.session.Cluster().Notes(ctx)
+	notes, err := u.session.Cluster().Notes.All(ctx)
 	if err != nil {
 		return false, u.session.NoAnswer(err)
 	}

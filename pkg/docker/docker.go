@@ -76,7 +76,8 @@ func (d *Engine) Version(ctx context.Context) (version, api string, err error) {
 	return v.Version, v.APIVersion, err
 }
 
-func gone(err error) error {
+// Gone returns nil instead of the error that an object does not exist, because a removal is then done.
+func Gone(err error) error {
 	if errdefs.IsNotFound(err) {
 		return nil
 	}

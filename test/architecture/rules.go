@@ -31,7 +31,7 @@ var layers = [][]string{
 	{"pkg/host", "pkg/pki", "pkg/kube", "pkg/link"},
 	{"pkg/docker", "pkg/rotation", "pkg/node"},
 	{"pkg/image", "pkg/fetch", "pkg/registry", "pkg/driver", "pkg/dump"},
-	{"pkg/bundle", "pkg/imagestore", "pkg/cniplugins", "pkg/localregistry"},
+	{"pkg/bundle", "pkg/imagestore", "pkg/cniplugins"},
 	{
 		"pkg/agent", "pkg/bootstrapdocker", "pkg/etcd", "pkg/balancer", "pkg/flannel", "pkg/firewall", "pkg/maindocker", "pkg/containerd", "pkg/kubelet", "pkg/controlplane",
 		"pkg/join", "pkg/addon", "pkg/offline", "pkg/cluster",
@@ -49,12 +49,13 @@ var parts = [][]string{
 	{"pkg/docker/silence"},
 	{"pkg/docker"},
 
+	{"pkg/cluster/containers/machines", "pkg/cluster/containers/localregistry"},
 	{"pkg/cluster/topology"},
 	{"pkg/cluster/session"},
 	{"pkg/cluster/apiserver", "pkg/cluster/remote"},
-	{"pkg/cluster/testhost", "pkg/cluster/kubeconfig", "pkg/cluster/tools", "pkg/cluster/suite"},
+	{"pkg/cluster/containers/testhost", "pkg/cluster/kubeconfig", "pkg/cluster/tools", "pkg/cluster/suite"},
 	{"pkg/cluster/preflight"},
-	{"pkg/cluster/snapshot"},
+	{"pkg/cluster/containers/snapshot"},
 	{"pkg/cluster"},
 
 	{"pkg/plan/local"},
@@ -91,18 +92,24 @@ var parts = [][]string{
 	{"cmd/kube-bootstrap"},
 }
 
-// exclusive lists the packages that alone may import the libraries that change a
-// host.
-var exclusive = map[string][]string{
-	"pkg/host": {
-		"os/exec",
-		"github.com/vishvananda/netlink",
-		"github.com/vishvananda/netns",
-		"github.com/coreos/go-systemd",
-		"github.com/coreos/go-iptables",
-		"sigs.k8s.io/knftables",
+// exclusive lists what only some packages, and the packages in them, may import: the libraries that
+// change a host, and the client of Docker.
+var exclusive = []struct{ imports, owners []string }{
+	{
+		imports: []string{
+			"os/exec",
+			"github.com/vishvananda/netlink",
+			"github.com/vishvananda/netns",
+			"github.com/coreos/go-systemd",
+			"github.com/coreos/go-iptables",
+			"sigs.k8s.io/knftables",
+		},
+		owners: []string{"pkg/host"},
 	},
-	"pkg/docker": {"github.com/moby/moby/client"},
+	{
+		imports: []string{"github.com/moby/moby/client"},
+		owners:  []string{"pkg/docker", "pkg/cluster/containers/machines"},
+	},
 }
 
 // prints is what only cmd may use: libraries are silent.
@@ -223,8 +230,8 @@ func (s source) imports() []string {
 		if inner, ours := strings.CutPrefix(target, module); ours && !s.isTest() && !below(inner, s.dir) {
 			all = append(all, fmt.Sprintf("%s: imports %s, which is not below %s", s.name, inner, s.dir))
 		}
-		if owner := importerOf(target); owner != "" && owner != packageOf(s.dir) && !s.isTest() {
-			all = append(all, fmt.Sprintf("%s: imports %s; only %s may", s.name, target, owner))
+		if owners := importersOf(target); !s.isTest() && len(owners) > 0 && !withinAny(s.dir, owners) {
+			all = append(all, fmt.Sprintf("%s: imports %s; only %s may", s.name, target, strings.Join(owners, " and ")))
 		}
 	}
 	return all
@@ -242,14 +249,18 @@ func below(inner, dir string) bool {
 	return part(dir) < 0 || part(inner) < part(dir)
 }
 
-// importerOf returns the one package that may import target; "" if all may.
-func importerOf(target string) string {
-	for owner, theirs := range exclusive {
-		if slices.ContainsFunc(theirs, func(t string) bool { return within(target, t) }) {
-			return owner
+// importersOf returns the packages that alone may import target; none if all may.
+func importersOf(target string) []string {
+	for _, e := range exclusive {
+		if withinAny(target, e.imports) {
+			return e.owners
 		}
 	}
-	return ""
+	return nil
+}
+
+func withinAny(target string, parents []string) bool {
+	return slices.ContainsFunc(parents, func(parent string) bool { return within(target, parent) })
 }
 
 // layer returns how high dir stands; -1 if it has no place.

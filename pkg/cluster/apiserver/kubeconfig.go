@@ -17,9 +17,9 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/machines"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/links"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -139,7 +139,7 @@ func urlOf(ctx context.Context, s *session.Session) (string, error) {
 	return publishedAt("127.0.0.1", front)
 }
 
-func publishedAt(address string, front docker.Attached) (string, error) {
+func publishedAt(address string, front machines.Attached) (string, error) {
 	for _, port := range front.Ports {
 		return "https://" + net.JoinHostPort(address, strconv.Itoa(int(port))), nil
 	}

@@ -61,7 +61,7 @@ func (w *Waiter) connect(ctx context.Context) (kubernetes.Interface, error) {
 // node waits for a status of the kubelet that is newer than the last start of its
 // host. The API server still has the status from before the start.
 func (w *Waiter) node(ctx context.Context, name string) error {
-	machine, err := w.session.Machines().Kept(ctx, name, false)
+	machine, err := w.session.Cluster().Machines.Inspect(ctx, name, false)
 	if err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (w *Waiter) dns(ctx context.Context) error {
 
 // serves returns an error unless the pod is Ready, with containers that are younger than its host.
 func (w *Waiter) serves(ctx context.Context, p *corev1.Pod) error {
-	machine, err := w.session.Machines().Kept(ctx, p.Spec.NodeName, false)
+	machine, err := w.session.Cluster().Machines.Inspect(ctx, p.Spec.NodeName, false)
 	if err != nil {
 		return err
 	}

@@ -9,8 +9,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -19,7 +19,7 @@ import (
 // differs lists the differences from the existing cluster that `cluster up` cannot change. With
 // --recreate there are none, because the cluster is removed first.
 func (c checks) differs(ctx context.Context) ([]error, error) {
-	notes, err := c.Session.Cluster().Notes(ctx)
+	notes, err := c.Session.Cluster().Notes.All(ctx)
 	if err != nil || c.recreate || notes[session.RestoringNote] != "" {
 		return nil, err
 	}

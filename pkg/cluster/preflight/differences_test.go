@@ -5,19 +5,19 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/testhost"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/machines"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 )
 
 func TestHostsThatExistWithOtherSettings(t *testing.T) {
 	nodes := topology.Request{HostImage: "docker-28.5", Subnet: topology.DefaultSubnet, Nodes: []topology.Spec{
 		{Name: "master-1", Role: topology.Master}, {Name: "db", Role: topology.Worker, Memory: 2 << 30, Ports: []string{"80:80"}, Args: []string{"--node-label=a=b"}}, {Name: "web", Role: topology.Worker, HostImage: "sysv"},
 	}}.Topology("k", topology.State{})
-	found := func(spec topology.Spec, image string) docker.FoundMachine {
-		return docker.FoundMachine{Name: "k-" + spec.Name, Cluster: "k", Image: testhost.Images + ":" + image + "-0123456789ab", Labels: spec.Labels()}
+	found := func(spec topology.Spec, image string) machines.Found {
+		return machines.Found{Name: "k-" + spec.Name, Cluster: "k", Image: testhost.Images + ":" + image + "-0123456789ab", Labels: spec.Labels()}
 	}
-	errs := changed(nodes, topology.Observed("k", []docker.FoundMachine{
+	errs := changed(nodes, topology.Observed("k", []machines.Found{
 		found(topology.Spec{Name: "master-1", Role: topology.Master}, "docker-28.5"),
 		found(topology.Spec{Name: "db", Role: topology.Worker, Memory: 1 << 30, NanoCPUs: 15e8}, "docker-28.5"),
 		found(topology.Spec{Name: "web", Role: topology.Worker}, "docker-28.5"),
@@ -39,7 +39,7 @@ func TestHostsThatExistWithOtherSettings(t *testing.T) {
 func TestBareHostsWithOtherSettings(t *testing.T) {
 	bare := topology.Spec{Name: "lab-1", Role: topology.Bare}
 	hosts := topology.Request{HostImage: "sysv", Subnet: topology.DefaultSubnet, Hosts: []string{"lab-1"}}.Topology("lab", topology.State{})
-	errs := changed(hosts, topology.Observed("lab", []docker.FoundMachine{
+	errs := changed(hosts, topology.Observed("lab", []machines.Found{
 		{Name: "lab-1", Cluster: "lab", Image: testhost.Images + ":docker-28.5-0123456789ab", Labels: bare.Labels()},
 	}))
 	if text := fmt.Sprint(errs); !strings.Contains(text, "cluster clean --name lab") || strings.Contains(text, "--recreate") {

@@ -4,8 +4,8 @@ import (
 	"net/netip"
 	"testing"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/machines"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -16,8 +16,8 @@ func TestNodesAndBareHosts(t *testing.T) {
 	bare := topology.Request{Hosts: []string{"lab-1"}, Subnet: subnet}
 	nodes := topology.Request{Masters: 1, Workers: 1, Subnet: subnet}
 	const label = "kube-bootstrap.dev/node"
-	hosts := topology.Observed("lab", []docker.FoundMachine{{Name: "lab-1", Cluster: "lab"}})
-	cluster := topology.Observed("lab", []docker.FoundMachine{{Name: "lab-master-1", Cluster: "lab", Labels: map[string]string{label: `{"name":"master-1","role":"master"}`}}})
+	hosts := topology.Observed("lab", []machines.Found{{Name: "lab-1", Cluster: "lab"}})
+	cluster := topology.Observed("lab", []machines.Found{{Name: "lab-master-1", Cluster: "lab", Labels: map[string]string{label: `{"name":"master-1","role":"master"}`}}})
 	for name, test := range map[string]struct {
 		asked topology.Request
 		is    topology.State

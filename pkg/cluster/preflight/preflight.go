@@ -10,7 +10,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/version"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/testhost"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/machines"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -80,11 +81,11 @@ func programFit(path string) ([]error, error) {
 
 // clashes returns the containers and networks of others that have the names of this cluster.
 func (c checks) clashes(ctx context.Context) (errs []error, err error) {
-	machines, err := c.Session.Engine.Machines(ctx)
+	found, err := machines.All(ctx, c.Session.Engine)
 	if err != nil {
 		return nil, err
 	}
-	for _, m := range machines {
+	for _, m := range found {
 		if (c.Topology.Has(m.Name) || slices.Contains(testhost.BesideHosts(c.Session.Name), m.Name)) && m.Cluster != c.Session.Name {
 			errs = append(errs, clash(c.Session.Name, "container "+m.Name))
 		}

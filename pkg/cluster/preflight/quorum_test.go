@@ -4,19 +4,19 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/machines"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // powered returns a cluster with nodes that are on or off: "+master-1
 // -worker-1".
 func powered(nodes string) (topology.Topology, topology.State) {
-	var found []docker.FoundMachine
+	var found []machines.Found
 	for _, one := range strings.Fields(nodes) {
 		role, _, _ := strings.Cut(one[1:], "-")
 		spec := topology.Spec{Name: one[1:], Role: topology.Role(role)}
-		m := docker.FoundMachine{Name: "k-" + one[1:], Cluster: "k", State: "exited", Labels: spec.Labels()}
+		m := machines.Found{Name: "k-" + one[1:], Cluster: "k", State: "exited", Labels: spec.Labels()}
 		if one[0] == '+' {
 			m.State = "running"
 		}

@@ -16,8 +16,9 @@ import (
 	"github.com/moby/moby/client"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/apiserver"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/machines"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -31,9 +32,9 @@ func TestHostsThatAreCreatedAgain(t *testing.T) {
 		{Name: "master-1", Role: topology.Master, NanoCPUs: 64e9, Ports: []string{"8080:80"}},
 		{Name: "db", Role: topology.Worker, Mounts: []string{t.TempDir() + "/none:/a"}, Ports: []string{"8080:81"}},
 	}
-	var found []docker.FoundMachine
+	var found []machines.Found
 	for _, spec := range specs {
-		found = append(found, docker.FoundMachine{Name: "k-" + spec.Name, Cluster: "k", State: "running", Labels: spec.Labels()})
+		found = append(found, machines.Found{Name: "k-" + spec.Name, Cluster: "k", State: "running", Labels: spec.Labels()})
 	}
 	state := topology.Observed("k", found)
 	for recreate, want := range map[bool][]string{false: nil, true: {"cluster-cpus", "node-mount", "node-port"}} {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/machines"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -126,7 +127,7 @@ func (s *Session) Exists(ctx context.Context) (bool, error) {
 	if all, err := s.Clusters(ctx); err != nil || slices.Contains(all, s.Name) {
 		return err == nil, err
 	}
-	volumes, err := s.Cluster().Volumes(ctx)
+	volumes, err := s.Cluster().Volumes.List(ctx)
 	if err != nil || len(volumes) > 0 {
 		return err == nil, err
 	}
@@ -136,13 +137,13 @@ func (s *Session) Exists(ctx context.Context) (bool, error) {
 
 // Clusters returns the names of all clusters that have hosts or networks on the engine.
 func (s *Session) Clusters(ctx context.Context) ([]string, error) {
-	machines, err := s.Engine.Machines(ctx)
+	found, err := machines.All(ctx, s.Engine)
 	if err != nil {
 		return nil, err
 	}
 	networks, err := s.Engine.Networks(ctx)
 	var all []string
-	for _, m := range machines {
+	for _, m := range found {
 		all = append(all, m.Cluster)
 	}
 	for _, n := range networks {

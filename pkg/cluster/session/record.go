@@ -69,7 +69,7 @@ func (r Record) Asks(now Record) bool {
 
 // Record reads the record in any phase; nil if there is none.
 func (s *Session) Record(ctx context.Context) (*Record, error) {
-	notes, err := s.Cluster().Notes(ctx)
+	notes, err := s.Cluster().Notes.All(ctx)
 	if err != nil {
 		return nil, s.NoAnswer(err)
 	}
@@ -90,7 +90,7 @@ func (s *Session) UpRecord(ctx context.Context) (*Record, error) {
 
 // Restoring returns the name of the snapshot that a run restores, perhaps a killed one; "" for none.
 func (s *Session) Restoring(ctx context.Context) (snapshot string, err error) {
-	notes, err := s.Cluster().Notes(ctx)
+	notes, err := s.Cluster().Notes.All(ctx)
 	if err != nil {
 		return "", s.NoAnswer(err)
 	}
@@ -113,13 +113,13 @@ func ParseRecord(cluster, text string) (*Record, error) {
 // WriteRecord stores the record; nil deletes it.
 func (s *Session) WriteRecord(ctx context.Context, r *Record) error {
 	if r == nil {
-		return s.Cluster().Forget(ctx, RecordNote)
+		return s.Cluster().Notes.Forget(ctx, RecordNote)
 	}
 	text, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
-	return s.Cluster().Note(ctx, RecordNote, string(text))
+	return s.Cluster().Notes.Set(ctx, RecordNote, string(text))
 }
 
 // DropNode deletes a removed node from the record, so that `cluster up` does not create it again.

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/machines"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
@@ -122,21 +123,15 @@ func (s *Session) look(ctx context.Context, needs Needs) (topology.State, error)
 
 // Observe returns the nodes that exist.
 func (s *Session) Observe(ctx context.Context) (topology.State, error) {
-	all, err := s.Engine.Machines(ctx)
+	all, err := machines.All(ctx, s.Engine)
 	if err != nil {
 		return topology.State{}, s.NoAnswer(err)
 	}
 	return topology.Observed(s.Name, all), nil
 }
 
-// Cluster returns the objects of the cluster on its engine.
-func (s *Session) Cluster() docker.Cluster { return s.Engine.Cluster(s.Name) }
-
-// Machines returns the machines of the cluster.
-func (s *Session) Machines() docker.Machines { return docker.Machines(s.Cluster()) }
-
-// PreparedDisks returns the disks with which new hosts can begin.
-func (s *Session) PreparedDisks() docker.PreparedDisks { return docker.PreparedDisks(s.Cluster()) }
+// Cluster returns the parts of the cluster on its engine.
+func (s *Session) Cluster() machines.Cluster { return machines.Of(s.Engine, s.Name) }
 
 // Node returns the access to a node by its host name.
 func (s *Session) Node(name string) driver.Node { return driver.Node{Engine: s.Engine, Name: name} }

@@ -7,8 +7,8 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/machines"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 )
 
 // Role is the part that a node has in its cluster.
@@ -74,7 +74,7 @@ type NodeState struct {
 func (n NodeState) Running() bool { return n.State == "running" }
 
 // StateOf converts a container to an observed node, a bare host if it has no Spec.
-func StateOf(m docker.FoundMachine) NodeState {
+func StateOf(m machines.Found) NodeState {
 	s := Spec{Name: m.Name, Role: Bare}
 	_ = json.Unmarshal([]byte(m.Labels[specLabel]), &s)
 	return NodeState{Node: Node{Name: m.Name, Role: s.Role, Addr: m.Addr, Spec: s}, State: m.State, Image: m.Image}
@@ -84,7 +84,7 @@ func StateOf(m docker.FoundMachine) NodeState {
 type State struct{ nodes []NodeState }
 
 // Observed returns the state of a cluster from all containers of its engine.
-func Observed(cluster string, machines []docker.FoundMachine) State {
+func Observed(cluster string, machines []machines.Found) State {
 	var s State
 	for _, m := range machines {
 		if m.Cluster == cluster {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/machines"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -37,11 +37,11 @@ func TestWorkersKeepTheirAddressWhenAMasterJoins(t *testing.T) {
 
 // Existing nodes keep their addresses, also nodes that are not in the settings.
 func TestSettle(t *testing.T) {
-	there := func(name, addr string, spec Spec) docker.FoundMachine {
-		return docker.FoundMachine{Name: name, Cluster: "k", Addr: netip.MustParseAddr(addr), Labels: spec.Labels()}
+	there := func(name, addr string, spec Spec) machines.Found {
+		return machines.Found{Name: name, Cluster: "k", Addr: netip.MustParseAddr(addr), Labels: spec.Labels()}
 	}
 	r := Request{Subnet: DefaultSubnet, Nodes: []Spec{{Role: Worker}, {Role: Worker, Name: "gpu"}, {Role: Master}, {Role: Worker}}}
-	got := shown(r.Topology("k", Observed("k", []docker.FoundMachine{
+	got := shown(r.Topology("k", Observed("k", []machines.Found{
 		there("k-gpu", "10.192.0.10", Spec{Name: "gpu", Role: Worker}),
 		there("k-more", "10.192.0.12", Spec{Name: "more", Role: Worker}),
 		{Name: "other", Cluster: "other", Addr: netip.MustParseAddr("10.192.0.11")},
@@ -54,10 +54,10 @@ func TestSettle(t *testing.T) {
 
 func TestSpecIsReadBackFromItsHost(t *testing.T) {
 	spec := Spec{Name: "gpu", Role: Worker, NanoCPUs: 15e8, Args: []string{"--node-label=a=b"}}
-	if got := StateOf(docker.FoundMachine{Name: "k-gpu", Labels: spec.Labels()}).Spec; !reflect.DeepEqual(got, spec) {
+	if got := StateOf(machines.Found{Name: "k-gpu", Labels: spec.Labels()}).Spec; !reflect.DeepEqual(got, spec) {
 		t.Errorf("got %+v, want %+v", got, spec)
 	}
-	if got := StateOf(docker.FoundMachine{Name: "other"}); got.Role != Bare {
+	if got := StateOf(machines.Found{Name: "other"}); got.Role != Bare {
 		t.Errorf("a host without a label is taken for a %s", got.Role)
 	}
 }
@@ -78,10 +78,10 @@ func TestNoNodeHasTheAddressOfTheFront(t *testing.T) {
 
 // A State is immutable: changes of a returned slice do not change it.
 func TestTheStateOfAClusterIsReadByItsNodes(t *testing.T) {
-	node := func(name, state, addr string, role Role) docker.FoundMachine {
-		return docker.FoundMachine{Name: "k-" + name, Cluster: "k", State: state, Addr: netip.MustParseAddr(addr), Labels: Spec{Name: name, Role: role}.Labels()}
+	node := func(name, state, addr string, role Role) machines.Found {
+		return machines.Found{Name: "k-" + name, Cluster: "k", State: state, Addr: netip.MustParseAddr(addr), Labels: Spec{Name: name, Role: role}.Labels()}
 	}
-	is := Observed("k", []docker.FoundMachine{
+	is := Observed("k", []machines.Found{
 		node("worker-1", "running", "10.192.0.10", Worker), node("master-2", "running", "10.192.0.3", Master),
 		node("master-1", "running", "10.192.0.2", Master), node("worker-2", "paused", "10.192.0.11", Worker),
 	})
@@ -97,14 +97,14 @@ func TestTheStateOfAClusterIsReadByItsNodes(t *testing.T) {
 	if is.Runs("k-worker-2") || is.Runs("k-worker-3") || !is.Has("k-worker-2") || is.AllOff() || len(is.Running()) != 3 {
 		t.Errorf("running: %v", is.Running())
 	}
-	off := Observed("k", []docker.FoundMachine{node("master-1", "exited", "10.192.0.2", Master)})
+	off := Observed("k", []machines.Found{node("master-1", "exited", "10.192.0.2", Master)})
 	if _, ok := off.RunningMaster(""); ok || !off.AllOff() || (State{}).AllOff() {
 		t.Error("a cluster that is off")
 	}
 }
 
 func TestATopologyFindsItsNodes(t *testing.T) {
-	is := Observed("k", []docker.FoundMachine{{Name: "k-master-2", Cluster: "k", State: "exited", Labels: Spec{Name: "master-2", Role: Master}.Labels()}})
+	is := Observed("k", []machines.Found{{Name: "k-master-2", Cluster: "k", State: "exited", Labels: Spec{Name: "master-2", Role: Master}.Labels()}})
 	nodes := Request{Masters: 2, Workers: 1, Subnet: DefaultSubnet, HostImage: "a", Nodes: []Spec{{Role: Master}, {Role: Master}, {Role: Worker, HostImage: "b"}}}.Topology("k", is)
 	if got := nodes.Leader(is).Name; got != "k-master-2" {
 		t.Errorf("the others join %s, which does not exist", got)

@@ -6,9 +6,9 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/machines"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -38,20 +38,20 @@ func (u Setup) RemoveRemains(missing []topology.Node) step.Step {
 	}
 	cluster := u.Session.Cluster()
 	return step.When("remove what a killed run left", "remove the volumes of missing hosts", func(ctx context.Context) (bool, error) {
-		all, err := cluster.Volumes(ctx)
-		return slices.ContainsFunc(all, func(v docker.Volume) bool { return slices.Contains(volumes, v.Name) }), err
+		all, err := cluster.Volumes.List(ctx)
+		return slices.ContainsFunc(all, func(v machines.Volume) bool { return slices.Contains(volumes, v.Name) }), err
 	}, func(ctx context.Context) error {
 		if err := cluster.RemoveHelpers(ctx); err != nil {
 			return err
 		}
-		return host.Together(volumes, func(name string) error { return cluster.RemoveVolume(ctx, name) })
+		return host.Together(volumes, func(name string) error { return cluster.Volumes.Remove(ctx, name) })
 	})
 }
 
 // CopyDisk copies the volume of a stopped or paused host, or a prepared disk, to existing volumes.
 // All share the large files of images, so the copies need little time and disk space.
 func CopyDisk(ctx context.Context, s *session.Session, image, from string, to ...string) error {
-	return s.Cluster().CopyVolume(ctx, docker.VolumeCopy{Image: image, From: from, To: to, Constant: constantFiles})
+	return s.Cluster().Volumes.Copy(ctx, machines.VolumeCopy{Image: image, From: from, To: to, Constant: constantFiles})
 }
 
 // CopyTo returns the step that copies the disk of this host to new hosts, and to a prepared disk
@@ -72,12 +72,12 @@ func (m Machine) CopyTo(others []Machine, setup Setup) step.Step {
 		if len(targets) == 0 {
 			return nil
 		}
-		config := docker.VolumeCopy{Image: m.config.Image, From: m.config.Volumes[dataPath], To: targets, Constant: constantFiles, Without: notCopied}
-		err = m.session.Machines().WhilePaused(ctx, []string{m.config.Name}, func() error { return m.session.Cluster().CopyVolume(ctx, config) })
+		config := machines.VolumeCopy{Image: m.config.Image, From: m.config.Volumes[dataPath], To: targets, Constant: constantFiles, Without: notCopied}
+		err = m.session.Cluster().Machines.WhilePaused(ctx, []string{m.config.Name}, func() error { return m.session.Cluster().Volumes.Copy(ctx, config) })
 		if err != nil || disk == "" {
 			return err
 		}
-		return m.session.PreparedDisks().End(ctx, disk, setup.Disk.Key)
+		return m.session.Cluster().Disks.End(ctx, disk, setup.Disk.Key)
 	})
 }
 
@@ -85,7 +85,7 @@ func (m Machine) CopyTo(others []Machine, setup Setup) step.Step {
 func volumesOf(ctx context.Context, machines []Machine) (names []string, err error) {
 	for _, m := range machines {
 		name := m.config.Volumes[dataPath]
-		names, err = append(names, name), errors.Join(err, m.session.Cluster().MakeVolume(ctx, name, nil))
+		names, err = append(names, name), errors.Join(err, m.session.Cluster().Volumes.Make(ctx, name, nil))
 	}
 	return names, err
 }

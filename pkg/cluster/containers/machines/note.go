@@ -1,4 +1,4 @@
-package docker
+package machines
 
 import (
 	"context"
@@ -19,15 +19,21 @@ const (
 	noteNoLabel  = "kube-bootstrap.dev/note-number" // the highest number of a key counts
 )
 
+// Notes are the notes of a cluster.
+type Notes struct {
+	cluster string
+	volumes Volumes
+}
+
 // note is a volume that is a note.
 type note struct {
 	volume, key, text string
 	number            int
 }
 
-// Note keeps a text under a key, and replaces an earlier one.
-func (c Cluster) Note(ctx context.Context, key, text string) error {
-	old, err := c.notes(ctx, key)
+// Set keeps a text under a key, and replaces an earlier one.
+func (n Notes) Set(ctx context.Context, key, text string) error {
+	old, err := n.find(ctx, key)
 	if err != nil {
 		return err
 	}
@@ -36,24 +42,24 @@ func (c Cluster) Note(ctx context.Context, key, text string) error {
 		number = old[len(old)-1].number + 1
 	}
 	labels := map[string]string{noteLabel: text, noteKeyLabel: key, noteNoLabel: strconv.Itoa(number)}
-	if err := c.MakeVolume(ctx, fmt.Sprintf("%s.note.%s.%d", c.name, key, number), labels); err != nil {
+	if err := n.volumes.Make(ctx, fmt.Sprintf("%s.note.%s.%d", n.cluster, key, number), labels); err != nil {
 		return err
 	}
-	return c.removeNotes(ctx, old)
+	return n.remove(ctx, old)
 }
 
 // Forget removes a note. A missing note is no error.
-func (c Cluster) Forget(ctx context.Context, key string) error {
-	old, err := c.notes(ctx, key)
-	return errors.Join(err, c.removeNotes(ctx, old))
+func (n Notes) Forget(ctx context.Context, key string) error {
+	old, err := n.find(ctx, key)
+	return errors.Join(err, n.remove(ctx, old))
 }
 
-// Notes returns the notes of the cluster by their keys.
-func (c Cluster) Notes(ctx context.Context) (map[string]string, error) {
-	all, err := c.notes(ctx, "")
+// All returns the notes of the cluster by their keys.
+func (n Notes) All(ctx context.Context) (map[string]string, error) {
+	all, err := n.find(ctx, "")
 	texts := map[string]string{}
-	for _, n := range all {
-		texts[n.key] = n.text
+	for _, one := range all {
+		texts[one.key] = one.text
 	}
 	return texts, err
 }
@@ -64,9 +70,9 @@ func IsNote(v Volume) bool {
 	return is
 }
 
-// notes returns the notes with a key, or all for the key "", in the order of their numbers.
-func (c Cluster) notes(ctx context.Context, key string) (all []note, err error) {
-	volumes, err := c.Volumes(ctx)
+// find returns the notes with a key, or all for the key "", in the order of their numbers.
+func (n Notes) find(ctx context.Context, key string) (all []note, err error) {
+	volumes, err := n.volumes.List(ctx)
 	for _, v := range volumes {
 		if !IsNote(v) || key != "" && v.Labels[noteKeyLabel] != key {
 			continue
@@ -78,10 +84,10 @@ func (c Cluster) notes(ctx context.Context, key string) (all []note, err error) 
 	return all, err
 }
 
-// removeNotes begins with the oldest: if it is killed, the latest text stays in force.
-func (c Cluster) removeNotes(ctx context.Context, all []note) error {
-	for _, n := range all {
-		if err := c.RemoveVolume(ctx, n.volume); err != nil {
+// remove begins with the oldest: if it is killed, the latest text stays in force.
+func (n Notes) remove(ctx context.Context, all []note) error {
+	for _, one := range all {
+		if err := n.volumes.Remove(ctx, one.volume); err != nil {
 			return err
 		}
 	}

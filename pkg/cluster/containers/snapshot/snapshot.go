@@ -16,10 +16,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/machines"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -34,13 +34,13 @@ type Snapshot struct {
 
 // contents is the note of a snapshot.
 type contents struct {
-	Format     int               `json:"format"`
-	Snapshot   Snapshot          `json:"snapshot"`
-	Settings   *session.Record   `json:"settings,omitempty"`   // nil if the cluster was not finished
-	Components string            `json:"components,omitempty"` // the session.ComponentsNote
-	Subnet     netip.Prefix      `json:"subnet"`
-	Ports      map[uint16]uint16 `json:"ports,omitempty"` // published ports of the front
-	Machines   []docker.Machine  `json:"machines"`
+	Format     int                `json:"format"`
+	Snapshot   Snapshot           `json:"snapshot"`
+	Settings   *session.Record    `json:"settings,omitempty"`   // nil if the cluster was not finished
+	Components string             `json:"components,omitempty"` // the session.ComponentsNote
+	Subnet     netip.Prefix       `json:"subnet"`
+	Ports      map[uint16]uint16  `json:"ports,omitempty"` // published ports of the front
+	Machines   []machines.Machine `json:"machines"`
 }
 
 const (
@@ -115,7 +115,7 @@ func Remove(ctx context.Context, options session.Options, name string) error {
 // Drop removes a snapshot if it exists, its note first: parts without a note are no snapshot.
 // The caller has session.ClusterLock.
 func Drop(ctx context.Context, s *session.Session, name string) error {
-	if err := s.Cluster().Forget(ctx, noteKey+name); err != nil {
+	if err := s.Cluster().Notes.Forget(ctx, noteKey+name); err != nil {
 		return err
 	}
 	return sweep(ctx, s)
@@ -123,11 +123,11 @@ func Drop(ctx context.Context, s *session.Session, name string) error {
 
 // ForgetAll removes the notes of all snapshots, before their parts are removed with the cluster.
 func ForgetAll(ctx context.Context, s *session.Session) error {
-	notes, err := s.Cluster().Notes(ctx)
+	notes, err := s.Cluster().Notes.All(ctx)
 	errs := []error{err}
 	for key := range notes {
 		if strings.HasPrefix(key, noteKey) {
-			errs = append(errs, s.Cluster().Forget(ctx, key))
+			errs = append(errs, s.Cluster().Notes.Forget(ctx, key))
 		}
 	}
 	return errors.Join(errs...)
@@ -135,11 +135,11 @@ func ForgetAll(ctx context.Context, s *session.Session) error {
 
 // RemoveHosts removes all hosts and the network of a cluster, but not its snapshots.
 func RemoveHosts(ctx context.Context, s *session.Session) error {
-	return testhost.RemoveAll(ctx, s, func(v docker.Volume) bool { return v.Labels[label] != "" })
+	return testhost.RemoveAll(ctx, s, func(v machines.Volume) bool { return v.Labels[label] != "" })
 }
 
 func contentsOf(ctx context.Context, s *session.Session) (map[string]contents, error) {
-	notes, err := s.Cluster().Notes(ctx)
+	notes, err := s.Cluster().Notes.All(ctx)
 	if err != nil {
 		return nil, s.NoAnswer(err)
 	}
@@ -164,12 +164,12 @@ func sweep(ctx context.Context, s *session.Session) error {
 	if err != nil {
 		return err
 	}
-	volumes, err := s.Cluster().Volumes(ctx)
+	volumes, err := s.Cluster().Volumes.List(ctx)
 	errs := []error{err, s.Cluster().RemoveHelpers(ctx)}
 	for _, v := range volumes {
 		of := v.Labels[label]
 		if _, kept := whole[of]; of != "" && !kept {
-			errs = append(errs, s.Cluster().RemoveVolume(ctx, v.Name))
+			errs = append(errs, s.Cluster().Volumes.Remove(ctx, v.Name))
 		}
 	}
 	images, err := s.Cluster().Images(ctx)

@@ -1,4 +1,4 @@
-package docker
+package machines
 
 import (
 	"os"
@@ -10,7 +10,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
-// TestCopyScript runs the script of CopyVolume on directories of this machine.
+// TestCopyScript runs the script of Volumes.Copy on directories of this machine.
 func TestCopyScript(t *testing.T) {
 	from, to := t.TempDir(), []string{t.TempDir(), t.TempDir()}
 	for name, mode := range map[string]os.FileMode{"layer/program": 0o755, "layer/two\nlines": 0o600, "meta.db": 0o640, "engine-id": 0o600, "own/a": 0o600} {

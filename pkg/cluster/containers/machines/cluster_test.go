@@ -1,4 +1,4 @@
-package docker
+package machines
 
 import (
 	"encoding/json"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/moby/moby/api/types/container"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
@@ -18,14 +19,14 @@ func TestHostsOfAMaliciousEngine(t *testing.T) {
 		engine := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Api-Version", "1.44")
 			if strings.HasSuffix(r.URL.Path, "/containers/json") {
-				host := container.Summary{Names: []string{name}, Labels: map[string]string{OurLabel: clusterOwner, ClusterLabel: "kube"}}
+				host := container.Summary{Names: []string{name}, Labels: map[string]string{docker.OurLabel: clusterOwner, docker.ClusterLabel: "kube"}}
 				_ = json.NewEncoder(w).Encode([]container.Summary{host})
 			}
 		}))
 		t.Cleanup(engine.Close)
-		d, err := Choice{Address: "tcp" + strings.TrimPrefix(engine.URL, "http")}.Open()
+		d, err := docker.Choice{Address: "tcp" + strings.TrimPrefix(engine.URL, "http")}.Open()
 		must.NoError(t, err)
-		if all, err := d.Machines(t.Context()); (err != nil) != refused || !refused && len(all) != 1 {
+		if all, err := All(t.Context(), d); (err != nil) != refused || !refused && len(all) != 1 {
 			t.Errorf("%s: %v, %v", name, all, err)
 		}
 	}

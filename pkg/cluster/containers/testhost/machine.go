@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/machines"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
@@ -21,7 +22,7 @@ import (
 // container would have no Machine: only access, as a driver.Node.
 type Machine struct {
 	session *session.Session
-	config  docker.Machine
+	config  machines.Machine
 }
 
 const (
@@ -39,7 +40,7 @@ const (
 func NewMachine(s *session.Session, t topology.Topology, n topology.Node) Machine {
 	name := t.Variant(n)
 	v := variants[name]
-	made := docker.Machine{
+	made := machines.Machine{
 		Name: n.Name, Cluster: s.Name, Image: v.reference(name), Command: []string{entryPath}, StopSignal: v.StopSignal,
 		Network: s.Name, Addr: n.Addr, Volumes: map[string]string{dataPath: n.Name + "-var-lib"},
 		NanoCPUs: n.Spec.NanoCPUs, Memory: n.Spec.Memory, Labels: n.Spec.Labels(),
@@ -77,11 +78,11 @@ func mounts(s topology.Spec) (all []docker.Mount) {
 
 // Boot returns the step that creates the machine if it is missing, starts it,
 // and waits until its Docker answers. The step reads the facts when it runs.
-func (m Machine) Boot(facts *docker.EngineHost) step.Step {
+func (m Machine) Boot(facts *machines.EngineHost) step.Step {
 	return step.Step{
 		Name: "boot " + m.config.Name,
 		Check: func(ctx context.Context) (step.Diff, error) {
-			diff, err := m.session.Machines().Missing(ctx, m.config)
+			diff, err := m.session.Cluster().Machines.Missing(ctx, m.config)
 			if err == nil && len(diff) == 0 && m.boots(ctx) {
 				diff = step.Diff{"wait until " + m.config.Name + " has booted"}
 			}
@@ -97,10 +98,10 @@ func (m Machine) Boot(facts *docker.EngineHost) step.Step {
 
 // bootUp starts a host and waits until it is ready. A host that a killed run was
 // stopping goes off meanwhile, and is started again.
-func (m Machine) bootUp(ctx context.Context, config docker.Machine) error {
+func (m Machine) bootUp(ctx context.Context, config machines.Machine) error {
 	const tries = 3
 	for try := 1; ; try++ {
-		if err := m.session.Machines().Start(ctx, config); err != nil {
+		if err := m.session.Cluster().Machines.Start(ctx, config); err != nil {
 			return err
 		}
 		err := m.ready(ctx)
@@ -126,7 +127,7 @@ func goesOff(err error) bool {
 
 func (m Machine) awaitOff(ctx context.Context) error {
 	return step.Until(ctx, func(ctx context.Context) error {
-		now, err := m.session.Machines().Kept(ctx, m.config.Name, false)
+		now, err := m.session.Cluster().Machines.Inspect(ctx, m.config.Name, false)
 		if err == nil && now.Running {
 			err = fmt.Errorf("%s is stopping", m.config.Name)
 		}
@@ -167,7 +168,7 @@ func (m Machine) boots(ctx context.Context) bool {
 	if err == nil || goesOff(err) {
 		return err != nil
 	}
-	now, err := m.session.Machines().Kept(ctx, m.config.Name, false)
+	now, err := m.session.Cluster().Machines.Inspect(ctx, m.config.Name, false)
 	return err == nil && time.Since(now.Started) < step.Limit(ctx)
 }
 
@@ -177,7 +178,7 @@ func (m Machine) Stop() step.Step {
 	return step.When(name, name, func(ctx context.Context) (bool, error) {
 		state, err := m.session.Observe(ctx)
 		return state.Runs(m.config.Name), err
-	}, func(ctx context.Context) error { return m.session.Machines().SwitchOff(ctx, m.config.Name) })
+	}, func(ctx context.Context) error { return m.session.Cluster().Machines.SwitchOff(ctx, m.config.Name) })
 }
 
 // Remove returns the step that removes the machine, its volume and its entry in the record.
@@ -190,7 +191,7 @@ func (m Machine) Remove() step.Step {
 		if err := m.session.DropNode(ctx, m.config.Name); err != nil { // first: if it is killed, `cluster up` does not create the node again
 			return err
 		}
-		return m.session.Machines().Remove(ctx, m.config.Name, []string{m.config.Volumes[dataPath]})
+		return m.session.Cluster().Machines.Remove(ctx, m.config.Name, []string{m.config.Volumes[dataPath]})
 	})
 }
 
@@ -204,12 +205,12 @@ func (m Machine) RemoveOldVolume() step.Step {
 		if err != nil || state.Has(m.config.Name) {
 			return false, err
 		}
-		volumes, err := m.session.Cluster().Volumes(ctx)
-		return slices.ContainsFunc(volumes, func(v docker.Volume) bool { return v.Name == volume }), err
+		volumes, err := m.session.Cluster().Volumes.List(ctx)
+		return slices.ContainsFunc(volumes, func(v machines.Volume) bool { return v.Name == volume }), err
 	}, func(ctx context.Context) error {
 		if err := m.session.Cluster().RemoveHelpers(ctx); err != nil { // one may still copy to the volume
 			return err
 		}
-		return m.session.Cluster().RemoveVolume(ctx, volume)
+		return m.session.Cluster().Volumes.Remove(ctx, volume)
 	})
 }

@@ -1,4 +1,4 @@
-package docker
+package machines
 
 import (
 	"cmp"
@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -18,12 +19,16 @@ import (
 	"github.com/moby/moby/api/types/network"
 	"github.com/moby/moby/client"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // Machines are the machines of a cluster.
-type Machines Cluster
+type Machines struct {
+	engine  *docker.Engine
+	volumes Volumes
+}
 
 // Machine is a container that behaves as a machine: its first process is an
 // init, it may do what the root of a machine may, and it comes back with the
@@ -38,25 +43,25 @@ type Machine struct {
 	Addr       netip.Addr
 	Aliases    []string          `json:",omitempty"` // network aliases, which several machines may share
 	Volumes    map[string]string // path: name of the volume
-	Mounts     []Mount
-	Ports      []PublishedPort   `json:",omitempty"`
-	NanoCPUs   int64             // CPU limit; 0: none
-	Memory     int64             // limit in bytes; 0: none
-	Weight     int64             // CPU shares, which matter only while the CPUs are busy; 0: Docker's default, 1024
-	Labels     map[string]string // additional labels of the container
-	EngineHost EngineHost        `json:"-"` // limits what the machine gets
-	RootFS     string            `json:"-"` // image to create the container from, if it is a snapshot of the root file system; empty: Image
+	Mounts     []docker.Mount
+	Ports      []docker.PublishedPort `json:",omitempty"`
+	NanoCPUs   int64                  // CPU limit; 0: none
+	Memory     int64                  // limit in bytes; 0: none
+	Weight     int64                  // CPU shares, which matter only while the CPUs are busy; 0: Docker's default, 1024
+	Labels     map[string]string      // additional labels of the container
+	EngineHost EngineHost             `json:"-"` // limits what the machine gets
+	RootFS     string                 `json:"-"` // image to create the container from, if it is a snapshot of the root file system; empty: Image
 }
 
 // Missing lists the changes that Start would make. A foreign container is an error.
 func (c Machines) Missing(ctx context.Context, m Machine) ([]string, error) {
-	now, err := c.api.ContainerInspect(ctx, m.Name, client.ContainerInspectOptions{})
+	now, err := c.engine.ContainerInspect(ctx, m.Name, client.ContainerInspectOptions{})
 	switch {
 	case errdefs.IsNotFound(err):
 		return []string{"make host " + m.Name + " (" + m.Addr.String() + ") from " + m.Image}, nil
 	case err != nil:
 		return nil, err
-	case now.Container.Config.Labels[ClusterLabel] != m.Cluster:
+	case now.Container.Config.Labels[docker.ClusterLabel] != m.Cluster:
 		return nil, fmt.Errorf("container %s does not belong to cluster %s; rename or remove it", m.Name, m.Cluster)
 	case !now.Container.State.Running, now.Container.State.Paused:
 		return []string{"start host " + m.Name + ": it is " + string(now.Container.State.Status)}, nil
@@ -66,11 +71,11 @@ func (c Machines) Missing(ctx context.Context, m Machine) ([]string, error) {
 
 // Start makes the machine if it is missing and switches it on.
 func (c Machines) Start(ctx context.Context, m Machine) error {
-	return whileTaken(ctx, func() error { return c.start(ctx, m) })
+	return docker.WhileTaken(ctx, func() error { return c.start(ctx, m) })
 }
 
 func (c Machines) start(ctx context.Context, m Machine) error {
-	_, err := c.api.ContainerInspect(ctx, m.Name, client.ContainerInspectOptions{})
+	_, err := c.engine.ContainerInspect(ctx, m.Name, client.ContainerInspectOptions{})
 	if err == nil {
 		return c.SwitchOn(ctx, m.Name)
 	}
@@ -78,7 +83,7 @@ func (c Machines) start(ctx context.Context, m Machine) error {
 		return err
 	}
 	for _, volume := range m.Volumes {
-		if err := Cluster(c).MakeVolume(ctx, volume, nil); err != nil {
+		if err := c.volumes.Make(ctx, volume, nil); err != nil {
 			return err
 		}
 	}
@@ -99,12 +104,12 @@ func (c Machines) createAndStart(ctx context.Context, m Machine, privileged bool
 		options.HostConfig.CapAdd = m.EngineHost.Caps
 		options.HostConfig.DeviceCgroupRules = []string{"a *:* rwm"}
 	}
-	id, err := create(ctx, c.api, options)
+	id, err := c.engine.Create(ctx, options)
 	if err != nil {
 		return fmt.Errorf("make host %s: %w", m.Name, err)
 	}
-	if _, err := c.api.ContainerStart(ctx, id, client.ContainerStartOptions{}); err != nil {
-		return errors.Join(fmt.Errorf("start host %s: %w", m.Name, err), removeAnyway(ctx, c.api, id))
+	if _, err := c.engine.ContainerStart(ctx, id, client.ContainerStartOptions{}); err != nil {
+		return errors.Join(fmt.Errorf("start host %s: %w", m.Name, err), c.engine.Discard(ctx, id))
 	}
 	return nil
 }
@@ -113,7 +118,7 @@ func (c Machines) createAndStart(ctx context.Context, m Machine, privileged bool
 var stopTimeout = 30
 
 func (m Machine) createOptions() client.ContainerCreateOptions {
-	exposed, bindings := published(m.Ports)
+	exposed, bindings := docker.PortBindings(m.Ports)
 	return client.ContainerCreateOptions{
 		Name: m.Name,
 		Config: &container.Config{
@@ -141,18 +146,23 @@ func (m Machine) createOptions() client.ContainerCreateOptions {
 }
 
 func (m Machine) labels() map[string]string {
+	definition, err := json.Marshal(m)
+	if err != nil {
+		panic(err) // strings, numbers, bools and addresses only
+	}
 	all := map[string]string{}
 	maps.Copy(all, m.Labels)
-	all[OurLabel], all[ClusterLabel], all[machineLabel] = clusterOwner, m.Cluster, string(encoded(m))
+	maps.Copy(all, clusterLabels(m.Cluster))
+	all[machineLabel] = string(definition)
 	return all
 }
 
 func (m Machine) mounts() []mount.Mount {
 	mounts := m.Mounts
 	if m.EngineHost.Modules {
-		mounts = append(slices.Clone(mounts), Mount{Source: "/lib/modules", Target: "/lib/modules", ReadOnly: true})
+		mounts = append(slices.Clone(mounts), docker.Mount{Source: "/lib/modules", Target: "/lib/modules", ReadOnly: true})
 	}
-	all := Container{Mounts: mounts}.mounts()
+	all := docker.Mounts(mounts)
 	for target, volume := range m.Volumes {
 		all = append(all, mount.Mount{Type: mount.TypeVolume, Source: volume, Target: target})
 	}
@@ -169,23 +179,23 @@ var capabilities = strings.Fields(`CHOWN DAC_OVERRIDE DAC_READ_SEARCH FOWNER FSE
 // machineLabel holds what a machine was made from, so that it can be made again.
 const machineLabel = "kube-bootstrap.dev/machine"
 
-// KeptMachine is a machine of the engine: its definition and its present state.
-type KeptMachine struct {
+// Inspected is a machine of the engine: its definition and its present state.
+type Inspected struct {
 	Machine
 	ImageID string    // of the image that it was made from
 	Running bool      // also when it is paused
 	Started time.Time // by the engine's clock, which is the machine's
-	Bytes   int64     // size of the container's writable layer; only if Kept was called with size
+	Bytes   int64     // size of the container's writable layer; only if Inspect was called with size
 }
 
-// Kept looks at a machine.
-func (c Machines) Kept(ctx context.Context, name string, size bool) (KeptMachine, error) {
-	now, err := c.api.ContainerInspect(ctx, name, client.ContainerInspectOptions{Size: size})
+// Inspect returns a machine that exists.
+func (c Machines) Inspect(ctx context.Context, name string, size bool) (Inspected, error) {
+	now, err := c.engine.ContainerInspect(ctx, name, client.ContainerInspectOptions{Size: size})
 	if err != nil {
-		return KeptMachine{}, err
+		return Inspected{}, err
 	}
 	found := now.Container
-	kept := KeptMachine{ImageID: found.Image, Running: found.State.Running}
+	kept := Inspected{ImageID: found.Image, Running: found.State.Running}
 	if found.SizeRw != nil {
 		kept.Bytes = *found.SizeRw
 	}
@@ -198,14 +208,23 @@ func (c Machines) Kept(ctx context.Context, name string, size bool) (KeptMachine
 
 // Commit makes an image of a machine's root file system, without its volumes.
 func (c Machines) Commit(ctx context.Context, name, ref string) error {
-	_, err := c.api.ContainerCommit(ctx, name, client.ContainerCommitOptions{Reference: ref, NoPause: true})
+	_, err := c.engine.ContainerCommit(ctx, name, client.ContainerCommitOptions{Reference: ref, NoPause: true})
 	return step.Wrap(err, "keep the root file system of %s", name)
 }
 
 // Remove removes a machine and the volumes that no other uses. Missing ones are no error.
 func (c Machines) Remove(ctx context.Context, name string, volumes []string) error {
-	if err := removeContainer(ctx, c.api, name); err != nil {
+	if err := c.engine.RemoveContainer(ctx, name); err != nil {
 		return step.Wrap(err, "remove %s", name)
 	}
-	return host.Each(volumes, func(volume string) error { return Cluster(c).RemoveVolume(ctx, volume) })
+	return host.Each(volumes, func(volume string) error { return c.volumes.Remove(ctx, volume) })
+}
+
+// File returns size and time of a file of a machine, running or not, or os.ErrNotExist.
+func (c Machines) File(ctx context.Context, name, path string) (int64, time.Time, error) {
+	found, err := c.engine.ContainerStatPath(ctx, name, client.ContainerStatPathOptions{Path: path})
+	if errdefs.IsNotFound(err) {
+		err = os.ErrNotExist
+	}
+	return found.Stat.Size, found.Stat.Mtime, err
 }

@@ -1,8 +1,9 @@
-package docker_test
+package machines_test
 
 import (
 	"testing"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/machines"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker/dockertest"
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
@@ -10,7 +11,7 @@ import (
 
 func TestPreparedDisks(t *testing.T) {
 	engine, _ := dockertest.Start(t)
-	ctx, disks := t.Context(), docker.PreparedDisks(engine.Cluster("one"))
+	ctx, disks := t.Context(), machines.Of(engine, "one").Disks
 	found := func(key, want string) {
 		t.Helper()
 		if disk, err := disks.Find(ctx, key); err != nil || disk != want {
@@ -19,7 +20,7 @@ func TestPreparedDisks(t *testing.T) {
 	}
 	begin := func(cluster string) string {
 		t.Helper()
-		disk, err := docker.PreparedDisks(engine.Cluster(cluster)).Begin(ctx)
+		disk, err := machines.Of(engine, cluster).Disks.Begin(ctx)
 		must.NoError(t, err)
 		return disk
 	}
@@ -31,7 +32,7 @@ func TestPreparedDisks(t *testing.T) {
 		t.Errorf("the second disk of a killed run is %q, want %q", again, two)
 	}
 	for _, cluster := range []string{"one", "two"} {
-		must.NoError(t, docker.PreparedDisks(engine.Cluster(cluster)).RemoveOwn(ctx, "other key"))
+		must.NoError(t, machines.Of(engine, cluster).Disks.RemoveOwn(ctx, "other key"))
 	}
 	found("a", one)
 	use(t, engine, one)
@@ -56,7 +57,7 @@ func TestPreparedDisks(t *testing.T) {
 // use creates a container that has the volume.
 func use(t *testing.T, engine *docker.Engine, volume string) {
 	t.Helper()
-	c := sleeper(t, engine, "user")
+	c := dockertest.Sleeper(t, engine, "user")
 	c.Mounts = append(c.Mounts, docker.Mount{Source: volume, Target: "/disk", Volume: true})
 	must.NoError(t, engine.Run(t.Context(), c))
 }

@@ -1,4 +1,4 @@
-package docker
+package machines
 
 import (
 	"context"
@@ -11,38 +11,46 @@ import (
 	"github.com/moby/moby/api/types/volume"
 	"github.com/moby/moby/client"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
+
+// Volumes are the volumes of a cluster.
+type Volumes struct {
+	engine  *docker.Engine
+	cluster string
+	helpers helpers
+}
 
 // Volume is a volume of a cluster.
 type Volume = volume.Volume
 
-// MakeVolume makes a volume of the cluster, unless one of that name exists.
-func (c Cluster) MakeVolume(ctx context.Context, name string, labels map[string]string) error {
-	all := map[string]string{OurLabel: clusterOwner, ClusterLabel: c.name}
+// Make makes a volume of the cluster, unless one of that name exists.
+func (v Volumes) Make(ctx context.Context, name string, labels map[string]string) error {
+	all := clusterLabels(v.cluster)
 	maps.Copy(all, labels)
-	return makeVolume(ctx, c.api, name, all)
+	return makeVolume(ctx, v.engine, name, all)
 }
 
-func makeVolume(ctx context.Context, api *client.Client, name string, labels map[string]string) error {
-	_, err := api.VolumeCreate(ctx, client.VolumeCreateOptions{Name: name, Labels: labels})
+func makeVolume(ctx context.Context, engine *docker.Engine, name string, labels map[string]string) error {
+	_, err := engine.VolumeCreate(ctx, client.VolumeCreateOptions{Name: name, Labels: labels})
 	return step.Wrap(err, "make volume %s", name)
 }
 
-// Volumes lists the volumes of the cluster.
-func (c Cluster) Volumes(ctx context.Context) ([]Volume, error) {
-	list, err := c.api.VolumeList(ctx, client.VolumeListOptions{Filters: c.filter()})
+// List lists the volumes of the cluster.
+func (v Volumes) List(ctx context.Context) ([]Volume, error) {
+	list, err := v.engine.VolumeList(ctx, client.VolumeListOptions{Filters: ofCluster(v.cluster)})
 	return list.Items, err
 }
 
-// RemoveVolume removes a volume. A missing volume is not an error.
-func (c Cluster) RemoveVolume(ctx context.Context, name string) error {
-	return removeVolume(ctx, c.api, name)
+// Remove removes a volume. A missing volume is not an error.
+func (v Volumes) Remove(ctx context.Context, name string) error {
+	return removeVolume(ctx, v.engine, name)
 }
 
-func removeVolume(ctx context.Context, api *client.Client, name string) error {
-	_, err := api.VolumeRemove(ctx, name, client.VolumeRemoveOptions{Force: true})
-	return step.Wrap(gone(err), "remove volume %s", name)
+func removeVolume(ctx context.Context, engine *docker.Engine, name string) error {
+	_, err := engine.VolumeRemove(ctx, name, client.VolumeRemoveOptions{Force: true})
+	return step.Wrap(docker.Gone(err), "remove volume %s", name)
 }
 
 // VolumeCopy describes copies of a volume.
@@ -80,26 +88,26 @@ for to in "$@"; do
 done
 for one in $running; do wait "$one"; done`
 
-// CopyVolume copies one volume to others, which exist. An engine in a virtual
+// Copy copies one volume to others, which exist. An engine in a virtual
 // machine may refuse to mount its own directory of volumes. The copies then share no files.
-func (c Cluster) CopyVolume(ctx context.Context, v VolumeCopy) error {
-	args, apart := []string{v.Constant, strings.Join(v.Without, " ")}, []mount.Mount{}
-	for _, name := range append([]string{v.From}, v.To...) {
+func (v Volumes) Copy(ctx context.Context, c VolumeCopy) error {
+	args, apart := []string{c.Constant, strings.Join(c.Without, " ")}, []mount.Mount{}
+	for _, name := range append([]string{c.From}, c.To...) {
 		path := volumesDir + name + "/_data"
 		args, apart = append(args, path), append(apart, mount.Mount{Type: mount.TypeVolume, Source: name, Target: path})
 	}
 	run := func(mounts []mount.Mount) error {
-		_, err := c.inVolumes(ctx, v.Image, copyScript, mounts, args...)
+		_, err := v.run(ctx, c.Image, copyScript, mounts, args...)
 		return err
 	}
-	mounts, err := c.mountTogether(ctx, apart)
+	mounts, err := v.mountTogether(ctx, apart)
 	if err != nil {
-		return step.Wrap(err, "copy volume %s", v.From)
+		return step.Wrap(err, "copy volume %s", c.From)
 	}
 	if err = run(mounts); err != nil && ctx.Err() == nil && mounts[0].Type == mount.TypeBind {
 		err = run(apart)
 	}
-	return step.Wrap(err, "copy volume %s", v.From)
+	return step.Wrap(err, "copy volume %s", c.From)
 }
 
 // volumesDir is the directory of the volumes in a container that copies them.
@@ -109,14 +117,14 @@ const volumesDir = "/volumes/"
 // no hard link across two mounts, even of the same file system. It also mounts each volume, so that
 // the engine refuses to remove it. It returns only the volumes if they are in different directories
 // of the engine's host.
-func (c Cluster) mountTogether(ctx context.Context, volumes []mount.Mount) ([]mount.Mount, error) {
+func (v Volumes) mountTogether(ctx context.Context, volumes []mount.Mount) ([]mount.Mount, error) {
 	roots := map[string]bool{}
-	for _, v := range volumes {
-		found, err := c.api.VolumeInspect(ctx, v.Source, client.VolumeInspectOptions{})
+	for _, one := range volumes {
+		found, err := v.engine.VolumeInspect(ctx, one.Source, client.VolumeInspectOptions{})
 		if err != nil {
 			return nil, err
 		}
-		root, inside := strings.CutSuffix(found.Volume.Mountpoint, "/"+v.Source+"/_data")
+		root, inside := strings.CutSuffix(found.Volume.Mountpoint, "/"+one.Source+"/_data")
 		roots[root] = inside && found.Volume.Driver == "local"
 	}
 	for root, local := range roots {
@@ -132,25 +140,25 @@ func (c Cluster) mountTogether(ctx context.Context, volumes []mount.Mount) ([]mo
 }
 
 // Measure returns the size of volumes and the free space of their file system, in bytes.
-func (c Cluster) Measure(ctx context.Context, image string, volumes []string) (used, free int64, err error) {
+func (v Volumes) Measure(ctx context.Context, image string, volumes []string) (used, free int64, err error) {
 	const script = `cd /volumes && du -sxk --total * | tail -n 1 | cut -f 1 && df -k --output=avail "$(ls | head -n 1)" | tail -n 1`
 	var mounts []mount.Mount
-	for _, v := range volumes {
-		mounts = append(mounts, mount.Mount{Type: mount.TypeVolume, Source: v, Target: "/volumes/" + v, ReadOnly: true})
+	for _, name := range volumes {
+		mounts = append(mounts, mount.Mount{Type: mount.TypeVolume, Source: name, Target: "/volumes/" + name, ReadOnly: true})
 	}
-	out, err := c.inVolumes(ctx, image, script, mounts)
+	out, err := v.run(ctx, image, script, mounts)
 	if err != nil {
-		return 0, 0, step.Wrap(err, "measure the volumes of %s", c.name)
+		return 0, 0, step.Wrap(err, "measure the volumes of %s", v.cluster)
 	}
 	if _, err := fmt.Sscan(out, &used, &free); err != nil {
-		return 0, 0, fmt.Errorf("measure the volumes of %s: %q: %w", c.name, out, err)
+		return 0, 0, fmt.Errorf("measure the volumes of %s: %q: %w", v.cluster, out, err)
 	}
 	return used << 10, free << 10, nil
 }
 
-// inVolumes runs a script beside volumes, with the rights of root to files.
-func (c Cluster) inVolumes(ctx context.Context, image, script string, mounts []mount.Mount, args ...string) (string, error) {
-	return c.output(ctx, client.ContainerCreateOptions{
+// run runs a script beside volumes, with the rights of root to files.
+func (v Volumes) run(ctx context.Context, image, script string, mounts []mount.Mount, args ...string) (string, error) {
+	return v.helpers.output(ctx, client.ContainerCreateOptions{
 		Config: &container.Config{Image: image, Entrypoint: append([]string{"/bin/sh", "-c", script, "sh"}, args...), Cmd: []string{}},
 		HostConfig: &container.HostConfig{
 			NetworkMode: "none", Mounts: mounts,
@@ -160,7 +168,17 @@ func (c Cluster) inVolumes(ctx context.Context, image, script string, mounts []m
 	})
 }
 
-// RemoveHelpers removes helper containers that a killed run has left running.
-func (c Cluster) RemoveHelpers(ctx context.Context) error {
-	return c.removeContainers(ctx, c.filter().Add("label", OurLabel+"="+helper))
+// Fill writes a file into a volume of the cluster, which it makes if it is missing,
+// through the API: the engine's machine need not see paths of this machine.
+func (v Volumes) Fill(ctx context.Context, volume, image string, file docker.SentFile) error {
+	if err := v.Make(ctx, volume, nil); err != nil {
+		return err
+	}
+	const target = "/volume"
+	carrier := client.ContainerCreateOptions{
+		Config: &container.Config{Image: image, Entrypoint: []string{"/bin/true"}},
+		HostConfig: &container.HostConfig{NetworkMode: "none",
+			Mounts: []mount.Mount{{Type: mount.TypeVolume, Source: volume, Target: target}}},
+	}
+	return v.helpers.with(ctx, carrier, func(id string) error { return v.engine.Send(ctx, id, target, file) })
 }

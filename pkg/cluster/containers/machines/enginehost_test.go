@@ -1,7 +1,6 @@
-package docker
+package machines
 
 import (
-	"bytes"
 	"slices"
 	"testing"
 )
@@ -21,21 +20,6 @@ func TestParseEngineHost(t *testing.T) {
 	for _, bad := range []string{"Name: x\n", "CapBnd: none\n", "CapBnd: 1\nFree: df: no such file\n"} {
 		if _, err := parseEngineHost(bad); err == nil {
 			t.Errorf("%q is no error", bad)
-		}
-	}
-}
-
-func TestFirstLineIsKept(t *testing.T) {
-	for _, pieces := range [][]string{{"12", "3\nerr", "or\n"}, {"123\nerror\n"}, {"123\n", "error\n"}} {
-		var rest bytes.Buffer
-		f := firstLine{rest: &rest}
-		for _, p := range pieces {
-			if n, err := f.Write([]byte(p)); n != len(p) || err != nil {
-				t.Fatalf("wrote %d, %v", n, err)
-			}
-		}
-		if f.text() != "123" || rest.String() != "error\n" {
-			t.Errorf("%q: first line %q, rest %q", pieces, f.text(), rest.String())
 		}
 	}
 }

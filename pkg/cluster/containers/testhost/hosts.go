@@ -13,6 +13,7 @@ import (
 	"github.com/containerd/errdefs"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/apiserver"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/machines"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
@@ -31,7 +32,7 @@ type Setup struct {
 	Publish  bool // publish APIPort on the engine's machine
 	Registry RegistrySettings
 	Disk     PreparedDisk
-	Facts    *docker.EngineHost // of the host of the engine, known once EngineFacts ran
+	Facts    *machines.EngineHost // of the host of the engine, known once EngineFacts ran
 }
 
 // BootPlan returns the plan that creates and starts hosts of the topology at once,
@@ -70,7 +71,7 @@ func (u Setup) Boot(n topology.Node) step.Step {
 // after the cache was removed.
 func (u Setup) StartPlan(hosts []string) step.Plan {
 	start := step.Always(fmt.Sprintf("switch %d hosts on", len(hosts)), func(ctx context.Context) error {
-		return u.Session.Machines().SwitchOn(ctx, hosts...)
+		return u.Session.Cluster().Machines.SwitchOn(ctx, hosts...)
 	})
 	return step.Plan{{u.Share()}, {u.Front(), start}, {u.LocalRegistry()}, apiserver.NewWaiter(u.Session).Steps(hosts)}.Compact()
 }
@@ -121,15 +122,15 @@ func (u Setup) EngineFacts(check func(free int64, missing []topology.Node) error
 }
 
 // Existing returns the machines of a cluster in the order of their names.
-func Existing(ctx context.Context, s *session.Session) ([]docker.KeptMachine, error) {
+func Existing(ctx context.Context, s *session.Session) ([]machines.Inspected, error) {
 	state, err := s.Observe(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var mu sync.Mutex
-	var all []docker.KeptMachine
+	var all []machines.Inspected
 	err = host.Together(state.Names(), func(name string) error {
-		m, err := s.Machines().Kept(ctx, name, true)
+		m, err := s.Cluster().Machines.Inspect(ctx, name, true)
 		if errdefs.IsNotFound(err) {
 			return nil // the engine has just finished a removal that a killed run began
 		}
@@ -138,12 +139,12 @@ func Existing(ctx context.Context, s *session.Session) ([]docker.KeptMachine, er
 		all = append(all, m)
 		return err
 	})
-	slices.SortFunc(all, func(a, b docker.KeptMachine) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(all, func(a, b machines.Inspected) int { return strings.Compare(a.Name, b.Name) })
 	return all, err
 }
 
 // OwnVolumes returns the volumes that only this host has.
-func OwnVolumes(m docker.Machine) []string {
+func OwnVolumes(m machines.Machine) []string {
 	shared := func(volume string) bool { return volume == sharedVolume(m.Cluster) }
 	return slices.DeleteFunc(slices.Collect(maps.Values(m.Volumes)), shared)
 }
@@ -151,7 +152,7 @@ func OwnVolumes(m docker.Machine) []string {
 // RemoveAll removes all hosts with their volumes, the containers beside them, and
 // the network. Volumes for which keep returns true stay, and so do the images of
 // the local registry.
-func RemoveAll(ctx context.Context, s *session.Session, keep func(docker.Volume) bool) error {
+func RemoveAll(ctx context.Context, s *session.Session, keep func(machines.Volume) bool) error {
 	if err := s.Cluster().RemoveHelpers(ctx); err != nil { // they may write to volumes
 		return err
 	}
@@ -159,7 +160,9 @@ func RemoveAll(ctx context.Context, s *session.Session, keep func(docker.Volume)
 	if err != nil {
 		return err
 	}
-	err = host.Together(hosts, func(h docker.KeptMachine) error { return s.Machines().Remove(ctx, h.Name, OwnVolumes(h.Machine)) })
+	err = host.Together(hosts, func(h machines.Inspected) error {
+		return s.Cluster().Machines.Remove(ctx, h.Name, OwnVolumes(h.Machine))
+	})
 	if err != nil {
 		return err
 	}
@@ -180,10 +183,10 @@ func BesideHosts(cluster string) []string {
 }
 
 // removeVolumes removes volumes that a killed run left without their host.
-func removeVolumes(ctx context.Context, s *session.Session, keep func(docker.Volume) bool) error {
-	volumes, err := s.Cluster().Volumes(ctx)
-	left := slices.DeleteFunc(volumes, func(v docker.Volume) bool {
-		return docker.IsNote(v) || v.Name == sharedVolume(s.Name) || v.Name == RegistryName(s.Name) || keep(v)
+func removeVolumes(ctx context.Context, s *session.Session, keep func(machines.Volume) bool) error {
+	volumes, err := s.Cluster().Volumes.List(ctx)
+	left := slices.DeleteFunc(volumes, func(v machines.Volume) bool {
+		return machines.IsNote(v) || v.Name == sharedVolume(s.Name) || v.Name == RegistryName(s.Name) || keep(v)
 	})
-	return errors.Join(err, host.Each(left, func(v docker.Volume) error { return s.Cluster().RemoveVolume(ctx, v.Name) }))
+	return errors.Join(err, host.Each(left, func(v machines.Volume) error { return s.Cluster().Volumes.Remove(ctx, v.Name) }))
 }

@@ -99,7 +99,7 @@ func (r remoteFiles) sent(ctx context.Context, file SharedFile) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	size, at, err := r.Session.Machines().File(ctx, r.Topology.Nodes()[0].Name, SharedDir+"/"+file.Name)
+	size, at, err := r.Session.Cluster().Machines.File(ctx, r.Topology.Nodes()[0].Name, SharedDir+"/"+file.Name)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return false, err
 	}
@@ -125,7 +125,7 @@ func (r remoteFiles) send(ctx context.Context) error {
 func (r remoteFiles) sendFile(ctx context.Context, shared SharedFile) error {
 	return withFile(ctx, "send "+shared.From, shared.From, func(content io.Reader, info os.FileInfo) error {
 		sent := docker.SentFile{Name: shared.Name, Size: info.Size(), ModTime: info.ModTime(), Content: content}
-		return r.Session.Cluster().FillVolume(ctx, sharedVolume(r.Session.Name), Image(r.Topology), sent)
+		return r.Session.Cluster().Volumes.Fill(ctx, sharedVolume(r.Session.Name), Image(r.Topology), sent)
 	})
 }
 

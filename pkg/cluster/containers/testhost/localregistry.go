@@ -13,10 +13,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/localregistry"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/localregistry"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -96,7 +96,7 @@ func (r localRegistry) container(context.Context) (docker.Container, programImag
 }
 
 func (r localRegistry) run(ctx context.Context, c docker.Container) error {
-	if err := r.Session.Cluster().MakeVolume(ctx, c.Name, nil); err != nil {
+	if err := r.Session.Cluster().Volumes.Make(ctx, c.Name, nil); err != nil {
 		return err
 	}
 	err := r.Session.Engine.Run(ctx, c)

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/machines"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/testhost"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -47,7 +47,7 @@ func whole(ctx context.Context, s *session.Session, c contents) error {
 	if err != nil {
 		return err
 	}
-	volumes, err := s.Cluster().Volumes(ctx)
+	volumes, err := s.Cluster().Volumes.List(ctx)
 	if err != nil {
 		return err
 	}
@@ -100,30 +100,30 @@ func (r restoring) plan() step.Plan {
 		},
 		copies,
 		{step.Always("end to restore snapshot "+name, func(ctx context.Context) error {
-			return r.Session.Cluster().Forget(ctx, session.RestoringNote)
+			return r.Session.Cluster().Notes.Forget(ctx, session.RestoringNote)
 		})},
 	}, r.StartPlan(hosts)...)
 }
 
 func (r restoring) begin(ctx context.Context) error {
 	cluster := r.Session.Cluster()
-	if err := cluster.Note(ctx, session.RestoringNote, r.contents.Snapshot.Name); err != nil {
+	if err := cluster.Notes.Set(ctx, session.RestoringNote, r.contents.Snapshot.Name); err != nil {
 		return err
 	}
 	var err error
 	if r.contents.Components == "" {
-		err = cluster.Forget(ctx, session.ComponentsNote)
+		err = cluster.Notes.Forget(ctx, session.ComponentsNote)
 	} else {
-		err = cluster.Note(ctx, session.ComponentsNote, r.contents.Components)
+		err = cluster.Notes.Set(ctx, session.ComponentsNote, r.contents.Components)
 	}
-	if err = errors.Join(err, cluster.Forget(ctx, session.FirstNote)); err != nil { // the hosts are no longer those of the first time
+	if err = errors.Join(err, cluster.Notes.Forget(ctx, session.FirstNote)); err != nil { // the hosts are no longer those of the first time
 		return err
 	}
 	return r.Session.WriteRecord(ctx, nil) // it may be the record of a removal, which the next run would continue instead
 }
 
 // copyBack returns the step that creates and starts a host from its part of the snapshot.
-func (r restoring) copyBack(m docker.Machine) step.Step {
+func (r restoring) copyBack(m machines.Machine) step.Step {
 	name := r.contents.Snapshot.Name
 	again := m
 	again.RootFS = rootOf(m.Name, name)
@@ -131,13 +131,13 @@ func (r restoring) copyBack(m docker.Machine) step.Step {
 		again.EngineHost = *r.Facts
 		cluster := r.Session.Cluster()
 		for _, volume := range testhost.OwnVolumes(again) {
-			if err := cluster.MakeVolume(ctx, volume, nil); err != nil {
+			if err := cluster.Volumes.Make(ctx, volume, nil); err != nil {
 				return err
 			}
 			if err := testhost.CopyDisk(ctx, r.Session, again.RootFS, copyOf(volume, name), volume); err != nil {
 				return err
 			}
 		}
-		return r.Session.Machines().Start(ctx, again)
+		return r.Session.Cluster().Machines.Start(ctx, again)
 	})
 }

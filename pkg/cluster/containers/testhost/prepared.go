@@ -18,7 +18,7 @@ type PreparedDisk struct {
 // FindPreparedDisk returns the prepared disk with a key.
 func FindPreparedDisk(ctx context.Context, s *session.Session, key string) (p PreparedDisk, err error) {
 	if p.Key = key; key != "" {
-		p.Volume, err = s.PreparedDisks().Find(ctx, key)
+		p.Volume, err = s.Cluster().Disks.Find(ctx, key)
 	}
 	return p, err
 }
@@ -32,7 +32,7 @@ func (p PreparedDisk) begin(ctx context.Context, s *session.Session, free int64)
 	if p.Key == "" || free < sparePrepared {
 		return "", nil
 	}
-	return s.PreparedDisks().Begin(ctx)
+	return s.Cluster().Disks.Begin(ctx)
 }
 
 // TakeBack removes the disk that a failed run has made, if it had to make one.
@@ -40,7 +40,7 @@ func (p PreparedDisk) TakeBack(ctx context.Context, s *session.Session) error {
 	if p.Key == "" || p.Volume != "" {
 		return nil
 	}
-	return s.PreparedDisks().RemoveOwn(ctx, p.Key)
+	return s.Cluster().Disks.RemoveOwn(ctx, p.Key)
 }
 
 // CopyTo returns the step that copies the disk to new hosts.

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/apiserver"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/machines"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -42,7 +42,7 @@ func SaveFirst(ctx context.Context, s *session.Session) error {
 	err := save.check(ctx)
 	if problems := step.Problems(err); len(problems) > 0 && problems[0].Name == "snapshot-space" {
 		step.Report(ctx, "left out: "+problems[0].Text, 0, 0)
-		return s.Cluster().Forget(ctx, session.FirstNote)
+		return s.Cluster().Notes.Forget(ctx, session.FirstNote)
 	}
 	if err != nil {
 		return err
@@ -58,7 +58,7 @@ func SaveFirst(ctx context.Context, s *session.Session) error {
 type saving struct {
 	session *session.Session
 	name    string
-	hosts   []docker.KeptMachine
+	hosts   []machines.Inspected
 	bytes   int64
 	spare   int64
 }
@@ -107,7 +107,7 @@ func (s *saving) checkSpace(ctx context.Context) error {
 		s.bytes += h.Bytes
 		volumes = append(volumes, testhost.OwnVolumes(h.Machine)...)
 	}
-	used, free, err := s.session.Cluster().Measure(ctx, s.hosts[0].ImageID, volumes)
+	used, free, err := s.session.Cluster().Volumes.Measure(ctx, s.hosts[0].ImageID, volumes)
 	if err != nil {
 		return err
 	}
@@ -135,8 +135,8 @@ func (s *saving) copyHosts(ctx context.Context) error {
 			running = append(running, h.Name)
 		}
 	}
-	err := s.session.Machines().WhilePaused(ctx, running, func() error {
-		return host.Together(s.hosts, func(h docker.KeptMachine) error { return s.copyHost(ctx, h) })
+	err := s.session.Cluster().Machines.WhilePaused(ctx, running, func() error {
+		return host.Together(s.hosts, func(h machines.Inspected) error { return s.copyHost(ctx, h) })
 	})
 	if err == nil {
 		return nil
@@ -146,17 +146,17 @@ func (s *saving) copyHosts(ctx context.Context) error {
 	return errors.Join(err, sweep(ctx, s.session))
 }
 
-func (s *saving) copyHost(ctx context.Context, h docker.KeptMachine) error {
+func (s *saving) copyHost(ctx context.Context, h machines.Inspected) error {
 	for _, volume := range testhost.OwnVolumes(h.Machine) {
 		kept := copyOf(volume, s.name)
-		if err := s.session.Cluster().MakeVolume(ctx, kept, map[string]string{label: s.name}); err != nil {
+		if err := s.session.Cluster().Volumes.Make(ctx, kept, map[string]string{label: s.name}); err != nil {
 			return err
 		}
 		if err := testhost.CopyDisk(ctx, s.session, h.ImageID, volume, kept); err != nil {
 			return err
 		}
 	}
-	return s.session.Machines().Commit(ctx, h.Name, rootOf(h.Name, s.name))
+	return s.session.Cluster().Machines.Commit(ctx, h.Name, rootOf(h.Name, s.name))
 }
 
 // writeNote writes the note that makes the copies a snapshot.
@@ -173,7 +173,7 @@ func (s *saving) writeNote(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	notes, err := s.session.Cluster().Notes(ctx)
+	notes, err := s.session.Cluster().Notes.All(ctx)
 	if err != nil {
 		return err
 	}
@@ -189,8 +189,8 @@ func (s *saving) writeNote(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.session.Cluster().Note(ctx, noteKey+s.name, string(word)); err != nil || s.name != First {
+	if err := s.session.Cluster().Notes.Set(ctx, noteKey+s.name, string(word)); err != nil || s.name != First {
 		return err
 	}
-	return s.session.Cluster().Forget(ctx, session.FirstNote)
+	return s.session.Cluster().Notes.Forget(ctx, session.FirstNote)
 }

@@ -1,4 +1,4 @@
-package docker
+package machines
 
 import (
 	"context"
@@ -9,15 +9,19 @@ import (
 	"github.com/containerd/errdefs"
 	"github.com/moby/moby/client"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
 // PreparedDisks are volumes with which new hosts of any cluster can begin, as a cluster sees them.
 // An empty volume, the mark, is made last and states that a disk is complete.
-type PreparedDisks Cluster
+type PreparedDisks struct {
+	engine  *docker.Engine
+	cluster string
+}
 
 const (
-	preparedOwner    = "prepared-disk"                    // value of OurLabel
+	preparedOwner    = "prepared-disk"                    // value of docker.OurLabel
 	preparedKeyLabel = "kube-bootstrap.dev/prepared-key"  // of the mark: identifies the content
 	preparedOfLabel  = "kube-bootstrap.dev/prepared-disk" // of the mark: the volume
 )
@@ -88,27 +92,27 @@ func (p PreparedDisks) Remove(ctx context.Context) error {
 
 // remove removes a disk after its mark. A disk that is in use loses only the mark.
 func (p PreparedDisks) remove(ctx context.Context, disk string) error {
-	if err := removeVolume(ctx, p.api, markOf(disk)); err != nil {
+	if err := removeVolume(ctx, p.engine, markOf(disk)); err != nil {
 		return err
 	}
-	err := removeVolume(ctx, p.api, disk)
+	err := removeVolume(ctx, p.engine, disk)
 	if errdefs.IsConflict(err) {
 		return nil
 	}
 	return err
 }
 
-func (p PreparedDisks) own() string { return "kube-bootstrap.disk." + p.name }
+func (p PreparedDisks) own() string { return "kube-bootstrap.disk." + p.cluster }
 
 func markOf(disk string) string { return disk + ".complete" }
 
 func (p PreparedDisks) make(ctx context.Context, name string, labels map[string]string) error {
-	all := map[string]string{OurLabel: preparedOwner}
+	all := map[string]string{docker.OurLabel: preparedOwner}
 	maps.Copy(all, labels)
-	return makeVolume(ctx, p.api, name, all)
+	return makeVolume(ctx, p.engine, name, all)
 }
 
 func (p PreparedDisks) list(ctx context.Context) ([]Volume, error) {
-	list, err := p.api.VolumeList(ctx, client.VolumeListOptions{Filters: client.Filters{}.Add("label", OurLabel+"="+preparedOwner)})
+	list, err := p.engine.VolumeList(ctx, client.VolumeListOptions{Filters: client.Filters{}.Add("label", docker.OurLabel+"="+preparedOwner)})
 	return list.Items, err
 }
