@@ -29,8 +29,8 @@ var layers = [][]string{
 	{"pkg/step", "pkg/catalog"},
 	{"pkg/config"},
 	{"pkg/host", "pkg/pki", "pkg/kube", "pkg/link"},
-	{"pkg/docker", "pkg/rotation", "pkg/node"},
-	{"pkg/image", "pkg/fetch", "pkg/registry", "pkg/driver", "pkg/dump"},
+	{"pkg/docker", "pkg/access", "pkg/rotation", "pkg/node"},
+	{"pkg/image", "pkg/fetch", "pkg/registry", "pkg/dump"},
 	{"pkg/bundle", "pkg/imagestore", "pkg/cniplugins"},
 	{
 		"pkg/agent", "pkg/bootstrapdocker", "pkg/etcd", "pkg/balancer", "pkg/flannel", "pkg/firewall", "pkg/maindocker", "pkg/containerd", "pkg/kubelet", "pkg/controlplane",
@@ -49,12 +49,15 @@ var parts = [][]string{
 	{"pkg/docker/silence"},
 	{"pkg/docker"},
 
-	{"pkg/cluster/containers/machines", "pkg/cluster/containers/localregistry"},
 	{"pkg/cluster/topology"},
+	{"pkg/cluster/provider"},
 	{"pkg/cluster/session"},
 	{"pkg/cluster/apiserver", "pkg/cluster/remote"},
-	{"pkg/cluster/containers/testhost", "pkg/cluster/kubeconfig", "pkg/cluster/tools", "pkg/cluster/suite"},
-	{"pkg/cluster/preflight"},
+	{"pkg/cluster/preflight", "pkg/cluster/kubeconfig", "pkg/cluster/tools", "pkg/cluster/suite"},
+	{"pkg/cluster/containers/machines", "pkg/cluster/containers/localregistry"},
+	{"pkg/cluster/containers"},
+	{"pkg/cluster/containers/testhost", "pkg/cluster/containers/dockertools"},
+	{"pkg/cluster/containers/requirements"},
 	{"pkg/cluster/containers/snapshot"},
 	{"pkg/cluster"},
 
@@ -230,6 +233,9 @@ func (s source) imports() []string {
 		if inner, ours := strings.CutPrefix(target, module); ours && !s.isTest() && !below(inner, s.dir) {
 			all = append(all, fmt.Sprintf("%s: imports %s, which is not below %s", s.name, inner, s.dir))
 		}
+		if inner, _ := strings.CutPrefix(target, module); !s.isTest() && onlyContainers(s.dir, inner) {
+			all = append(all, fmt.Sprintf("%s: imports %s; %s must fit every kind of node", s.name, inner, s.dir))
+		}
 		if owners := importersOf(target); !s.isTest() && len(owners) > 0 && !withinAny(s.dir, owners) {
 			all = append(all, fmt.Sprintf("%s: imports %s; only %s may", s.name, target, strings.Join(owners, " and ")))
 		}
@@ -247,6 +253,16 @@ func below(inner, dir string) bool {
 		return slices.IndexFunc(parts, func(p []string) bool { return slices.Contains(p, dir) })
 	}
 	return part(dir) < 0 || part(inner) < part(dir)
+}
+
+// onlyContainers reports whether dir would fit only clusters of containers if it imported inner. Only
+// pkg/cluster/containers knows the Docker engine of a cluster, and only pkg/cluster, which creates
+// clusters, knows pkg/cluster/containers.
+func onlyContainers(dir, inner string) bool {
+	if !within(dir, "pkg/cluster") || within(dir, "pkg/cluster/containers") {
+		return false
+	}
+	return within(inner, "pkg/docker") || dir != "pkg/cluster" && within(inner, "pkg/cluster/containers")
 }
 
 // importersOf returns the packages that alone may import target; none if all may.

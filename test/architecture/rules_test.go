@@ -50,6 +50,7 @@ func TestABadTreeIsSeen(t *testing.T) {
 	found, err := Violations(root)
 	must.NoError(t, err)
 	want := []string{
+		"pkg/cluster/session/session.go: imports pkg/docker; pkg/cluster/session must fit every kind of node",
 		"pkg/etcd/etcd.go: imports github.com/moby/moby/client; only pkg/docker and pkg/cluster/containers/machines may",
 		"pkg/etcd/etcd.go: imports github.com/vishvananda/netlink; only pkg/host may",
 		"pkg/etcd/etcd.go: imports os/exec; only pkg/host may",
@@ -101,6 +102,9 @@ func TestThePartsOfAPackageHaveAnOrder(t *testing.T) {
 		{"pkg/cluster/topology", "pkg/cluster/session", true},
 		{"pkg/cluster/session", "pkg/cluster/topology", false},
 		{"pkg/cluster/tools", "pkg/cluster/suite", false},
+		{"pkg/cluster/session", "pkg/cluster/containers", true},
+		{"pkg/cluster/containers", "pkg/cluster/session", false},
+		{"pkg/cluster/containers", "pkg/cluster/containers/machines", false},
 		{"pkg/cluster", "pkg/cluster/containers/snapshot", false},
 		{"pkg/docker", "pkg/cluster/topology", true},
 		{"pkg/plan", "pkg/cluster", false},

@@ -18,6 +18,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/apiserver"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/localregistry"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/requirements"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/preflight"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
@@ -197,7 +198,7 @@ func checkRequest(ctx context.Context, con *console.Console, cfg config.Config, 
 	} else if err := checkDownloads(ctx, cfg); err != nil {
 		return r, exit.Firm(err)
 	}
-	balanced := preflight.Balanced(r.options.Topology(r.options.Name, topology.State{}), cfg.LoadBalancerRanges())
+	balanced := requirements.Balanced(r.options.Topology(r.options.Name, topology.State{}), cfg.LoadBalancerRanges())
 	if err := errors.Join(checkManifests(r.options.Manifests), balanced, cluster.Preflight(ctx, r.options)); err != nil {
 		return r, exit.Firm(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/exit"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/addon"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/localregistry"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
@@ -178,5 +179,5 @@ func withFreeSubnet(ctx context.Context, cfg config.Config, origins config.Origi
 }
 
 func sessionOptions(cfg config.Config) session.Options {
-	return session.Options{Name: cfg.Name, Engine: docker.Choice{Address: cfg.DockerHost, Context: cfg.DockerContext}}
+	return session.Options{Name: cfg.Name, Provider: containers.Choice{Choice: docker.Choice{Address: cfg.DockerHost, Context: cfg.DockerContext}}}
 }

@@ -15,11 +15,11 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/access"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/apiserver"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/cache"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/e2e"
@@ -142,7 +142,7 @@ func (s *run) tests(result *Result) step.Step {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if _, ran := errors.AsType[*driver.ExitError](err); err != nil && !ran {
+		if _, ran := errors.AsType[*access.ExitError](err); err != nil && !ran {
 			return err
 		}
 		return s.finish(ctx, result, err, last.String())
@@ -155,7 +155,7 @@ func (s *run) command() []string {
 	if err != nil {
 		panic(err) // strings only
 	}
-	args := driver.Script(suiteScript, string(settings), suiteDir+"/ginkgo", "run", "--no-color", "--silence-skips", "--timeout=24h",
+	args := access.Script(suiteScript, string(settings), suiteDir+"/ginkgo", "run", "--no-color", "--silence-skips", "--timeout=24h",
 		"--junit-report="+suiteReport, "--output-dir="+suiteDir)
 	if s.Processes > 1 {
 		args = append(args, "--procs="+strconv.Itoa(s.Processes))
@@ -175,7 +175,7 @@ func (s *run) finish(ctx context.Context, result *Result, failed error, said str
 	if failed == nil || len(result.Failed) > 0 {
 		return err
 	}
-	log, _ := s.onMaster().Output(ctx, "tail", "-n", strconv.Itoa(remote.KeptLines), suiteDir+"/"+suiteLog)
+	log, _ := access.Output(ctx, s.onMaster(), "tail", "-n", strconv.Itoa(remote.KeptLines), suiteDir+"/"+suiteLog)
 	return errors.Join(err, fmt.Errorf("%w\n%s", failed, strings.TrimSpace(log+said)))
 }
 
@@ -196,4 +196,4 @@ type run struct {
 	digests map[string]v1.Hash   // of the images of the tests on the control plane
 }
 
-func (s *run) onMaster() driver.Node { return s.session.Node(s.master.Name) }
+func (s *run) onMaster() access.Node { return s.session.Node(s.master.Name) }

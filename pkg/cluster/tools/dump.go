@@ -1,5 +1,5 @@
 // Package tools contains commands that need only the running nodes of a cluster:
-// dump, load-image, docker-env and ssh.
+// dump, load-image, kubectl, and the copies and commands of a user.
 package tools
 
 import (
@@ -42,7 +42,7 @@ func dumpStep(s *session.Session, n topology.NodeState, dir string, objects bool
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return err
 		}
-		log := dump.Redact([]byte(s.Engine.Tail(ctx, n.Name, 5000)))
+		log := dump.Redact([]byte(s.Provider.ConsoleLog(ctx, n.Name, 5000)))
 		if err := os.WriteFile(filepath.Join(dir, "console.log"), log, 0o600); err != nil || !n.Running() {
 			return err
 		}

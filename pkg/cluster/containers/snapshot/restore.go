@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/machines"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
@@ -18,7 +19,7 @@ import (
 // the snapshot makes the next run continue if this one is killed. The caller has
 // session.ClusterLock.
 func Restore(ctx context.Context, setup testhost.Setup, name string) error {
-	c, err := contentsNamed(ctx, setup.Session, name)
+	c, err := contentsNamed(ctx, setup.Cluster.Session, name)
 	if err != nil {
 		return err
 	}
@@ -26,7 +27,7 @@ func Restore(ctx context.Context, setup testhost.Setup, name string) error {
 		return &step.Problem{Name: "snapshot-version", Text: fmt.Sprintf("snapshot %s is of form %d, this program knows %d", name, c.Format, format),
 			Remedy: "use the kube-bootstrap that made it"}
 	}
-	if err := whole(ctx, setup.Session, c); err != nil {
+	if err := whole(ctx, setup.Cluster, c); err != nil {
 		return err
 	}
 	for inside, outside := range c.Ports {
@@ -36,31 +37,31 @@ func Restore(ctx context.Context, setup testhost.Setup, name string) error {
 		setup.Registry = testhost.RegistryOf(c.Settings.Settings)
 	}
 	setup.Subnet = c.Subnet
-	return setup.Session.Run(ctx, restoring{setup, c}.plan())
+	return setup.Cluster.Session.Run(ctx, restoring{setup, c}.plan())
 }
 
 // whole returns the problem that the engine lacks parts of a snapshot. Restore must
 // return it before it removes the hosts. `docker system prune -a` removes the images
 // of snapshots, because no container uses them, but not their volumes.
-func whole(ctx context.Context, s *session.Session, c contents) error {
-	has, err := s.Cluster().Images(ctx)
+func whole(ctx context.Context, c containers.Cluster, saved contents) error {
+	has, err := c.Images(ctx)
 	if err != nil {
 		return err
 	}
-	volumes, err := s.Cluster().Volumes.List(ctx)
+	volumes, err := c.Volumes.List(ctx)
 	if err != nil {
 		return err
 	}
 	for _, v := range volumes {
 		has = append(has, v.Name)
 	}
-	lost := slices.DeleteFunc(c.parts(), func(part string) bool { return slices.Contains(has, part) })
+	lost := slices.DeleteFunc(saved.parts(), func(part string) bool { return slices.Contains(has, part) })
 	if len(lost) == 0 {
 		return nil
 	}
 	return &step.Problem{Name: "snapshot-incomplete",
-		Text:   "snapshot " + c.Snapshot.Name + " of cluster " + s.Name + " cannot be restored: the Docker engine lacks " + strings.Join(lost, ", "),
-		Remedy: "restore another snapshot, or create the cluster again with `kube-bootstrap cluster up --recreate --name " + s.Name + "`"}
+		Text:   "snapshot " + saved.Snapshot.Name + " of cluster " + c.Name + " cannot be restored: the Docker engine lacks " + strings.Join(lost, ", "),
+		Remedy: "restore another snapshot, or create the cluster again with `kube-bootstrap cluster up --recreate --name " + c.Name + "`"}
 }
 
 // parts returns the names of the images and volumes of a snapshot.
@@ -87,39 +88,39 @@ func (r restoring) plan() step.Plan {
 		copies, hosts = append(copies, r.copyBack(m)), append(hosts, m.Name)
 	}
 	return append(step.Plan{
-		{step.Always("remove what a killed run left", func(ctx context.Context) error { return sweep(ctx, r.Session) })},
+		{step.Always("remove what a killed run left", func(ctx context.Context) error { return sweep(ctx, r.Cluster) })},
 		{step.Always("begin to restore snapshot "+name, r.begin)},
-		{step.Always("remove the hosts as they are", func(ctx context.Context) error { return RemoveHosts(ctx, r.Session) })},
+		{step.Always("remove the hosts as they are", func(ctx context.Context) error { return RemoveHosts(ctx, r.Cluster) })},
 		{
-			testhost.Network(r.Session, r.Subnet), r.Share(),
-			step.Always("remember the settings", func(ctx context.Context) error { return r.Session.WriteRecord(ctx, r.contents.Settings) }),
+			testhost.Network(r.Cluster, r.Subnet), r.Share(),
+			step.Always("remember the settings", func(ctx context.Context) error { return r.Cluster.Session.WriteRecord(ctx, r.contents.Settings) }),
 			step.Always("inspect the host of the engine", func(ctx context.Context) (err error) {
-				*r.Facts, err = r.Session.Cluster().EngineHost(ctx, rootOf(hosts[0], name))
+				*r.Facts, err = r.Cluster.EngineHost(ctx, rootOf(hosts[0], name))
 				return err
 			}),
 		},
 		copies,
 		{step.Always("end to restore snapshot "+name, func(ctx context.Context) error {
-			return r.Session.Cluster().Notes.Forget(ctx, session.RestoringNote)
+			return r.Cluster.Session.Notes().Forget(ctx, session.RestoringNote)
 		})},
 	}, r.StartPlan(hosts)...)
 }
 
 func (r restoring) begin(ctx context.Context) error {
-	cluster := r.Session.Cluster()
-	if err := cluster.Notes.Set(ctx, session.RestoringNote, r.contents.Snapshot.Name); err != nil {
+	notes := r.Cluster.Session.Notes()
+	if err := notes.Set(ctx, session.RestoringNote, r.contents.Snapshot.Name); err != nil {
 		return err
 	}
 	var err error
 	if r.contents.Components == "" {
-		err = cluster.Notes.Forget(ctx, session.ComponentsNote)
+		err = notes.Forget(ctx, session.ComponentsNote)
 	} else {
-		err = cluster.Notes.Set(ctx, session.ComponentsNote, r.contents.Components)
+		err = notes.Set(ctx, session.ComponentsNote, r.contents.Components)
 	}
-	if err = errors.Join(err, cluster.Notes.Forget(ctx, session.FirstNote)); err != nil { // the hosts are no longer those of the first time
+	if err = errors.Join(err, notes.Forget(ctx, session.FirstNote)); err != nil { // the hosts are no longer those of the first time
 		return err
 	}
-	return r.Session.WriteRecord(ctx, nil) // it may be the record of a removal, which the next run would continue instead
+	return r.Cluster.Session.WriteRecord(ctx, nil) // it may be the record of a removal, which the next run would continue instead
 }
 
 // copyBack returns the step that creates and starts a host from its part of the snapshot.
@@ -129,15 +130,15 @@ func (r restoring) copyBack(m machines.Machine) step.Step {
 	again.RootFS = rootOf(m.Name, name)
 	return step.Always("put back "+m.Name, func(ctx context.Context) error {
 		again.EngineHost = *r.Facts
-		cluster := r.Session.Cluster()
+		volumes := r.Cluster.Volumes
 		for _, volume := range testhost.OwnVolumes(again) {
-			if err := cluster.Volumes.Make(ctx, volume, nil); err != nil {
+			if err := volumes.Make(ctx, volume, nil); err != nil {
 				return err
 			}
-			if err := testhost.CopyDisk(ctx, r.Session, again.RootFS, copyOf(volume, name), volume); err != nil {
+			if err := testhost.CopyDisk(ctx, r.Cluster, again.RootFS, copyOf(volume, name), volume); err != nil {
 				return err
 			}
 		}
-		return r.Session.Cluster().Machines.Start(ctx, again)
+		return r.Cluster.Machines.Start(ctx, again)
 	})
 }

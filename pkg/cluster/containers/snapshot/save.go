@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/apiserver"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/machines"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
@@ -23,26 +23,26 @@ const First = "first"
 // paused at the same time while they are copied.
 func Save(ctx context.Context, options session.Options, name string, emit func(session.Event)) error {
 	scope := session.Scope{Needs: session.ACluster, Lock: session.ClusterLock, Emit: emit}
-	return session.Do(ctx, options, scope, func(s *session.Session, _ topology.State) error {
-		save := &saving{session: s, name: name, spare: spare}
+	return containers.Do(ctx, options, scope, func(c containers.Cluster, _ topology.State) error {
+		save := &saving{cluster: c, name: name, spare: spare}
 		if err := save.check(ctx); err != nil {
 			return err
 		}
-		return s.Run(ctx, save.plan())
+		return c.Session.Run(ctx, save.plan())
 	})
 }
 
 // SaveFirst replaces the snapshot First. It saves none if the engine's disk is
 // too full, because the cluster is up nevertheless. The caller has session.ClusterLock.
-func SaveFirst(ctx context.Context, s *session.Session) error {
-	if err := Drop(ctx, s, First); err != nil {
+func SaveFirst(ctx context.Context, c containers.Cluster) error {
+	if err := Drop(ctx, c, First); err != nil {
 		return err
 	}
-	save := &saving{session: s, name: First, spare: spareFirst}
+	save := &saving{cluster: c, name: First, spare: spareFirst}
 	err := save.check(ctx)
 	if problems := step.Problems(err); len(problems) > 0 && problems[0].Name == "snapshot-space" {
 		step.Report(ctx, "left out: "+problems[0].Text, 0, 0)
-		return s.Cluster().Notes.Forget(ctx, session.FirstNote)
+		return c.Session.Notes().Forget(ctx, session.FirstNote)
 	}
 	if err != nil {
 		return err
@@ -56,7 +56,7 @@ func SaveFirst(ctx context.Context, s *session.Session) error {
 }
 
 type saving struct {
-	session *session.Session
+	cluster containers.Cluster
 	name    string
 	hosts   []machines.Inspected
 	bytes   int64
@@ -68,27 +68,27 @@ func (s *saving) check(ctx context.Context) error {
 	if !topology.ValidName(s.name) {
 		return &step.Problem{Name: "snapshot-name", Text: fmt.Sprintf("%q cannot be the name of a snapshot", s.name), Remedy: topology.NameRemedy}
 	}
-	all, err := contentsOf(ctx, s.session)
+	all, err := contentsOf(ctx, s.cluster.Session)
 	if err != nil {
 		return err
 	}
 	if _, taken := all[s.name]; taken {
-		cluster := s.session.Name
+		cluster := s.cluster.Name
 		return &step.Problem{Name: "snapshot-exists", Text: "cluster " + cluster + " has a snapshot " + s.name + " already",
 			Remedy: "use another name, or run `kube-bootstrap cluster snapshot remove " + s.name + " --name " + cluster + "` first"}
 	}
-	restoring, err := s.session.Restoring(ctx)
+	restoring, err := s.cluster.Session.Restoring(ctx)
 	if err != nil {
 		return err
 	}
 	if restoring != "" { // hosts may be missing
-		return s.session.RestoreUnfinished(restoring)
+		return s.cluster.Session.RestoreUnfinished(restoring)
 	}
-	if s.hosts, err = testhost.Existing(ctx, s.session); err != nil {
+	if s.hosts, err = testhost.Existing(ctx, s.cluster); err != nil {
 		return err
 	}
 	if len(s.hosts) == 0 {
-		return s.session.NoNodes(ctx)
+		return s.cluster.Session.NoNodes(ctx)
 	}
 	return s.checkSpace(ctx)
 }
@@ -107,14 +107,14 @@ func (s *saving) checkSpace(ctx context.Context) error {
 		s.bytes += h.Bytes
 		volumes = append(volumes, testhost.OwnVolumes(h.Machine)...)
 	}
-	used, free, err := s.session.Cluster().Volumes.Measure(ctx, s.hosts[0].ImageID, volumes)
+	used, free, err := s.cluster.Volumes.Measure(ctx, s.hosts[0].ImageID, volumes)
 	if err != nil {
 		return err
 	}
 	s.bytes += used
 	if free < s.bytes+s.spare {
 		return &step.Problem{Name: "snapshot-space",
-			Text:   fmt.Sprintf("a snapshot of cluster %s takes %d MB, the engine's disk has %d MB free", s.session.Name, s.bytes/1e6, free/1e6),
+			Text:   fmt.Sprintf("a snapshot of cluster %s takes %d MB, the engine's disk has %d MB free", s.cluster.Name, s.bytes/1e6, free/1e6),
 			Remedy: "free some, or remove a snapshot"}
 	}
 	return nil
@@ -122,7 +122,7 @@ func (s *saving) checkSpace(ctx context.Context) error {
 
 func (s *saving) plan() step.Plan {
 	return step.Plan{
-		{step.Always("remove what a killed run left", func(ctx context.Context) error { return sweep(ctx, s.session) })},
+		{step.Always("remove what a killed run left", func(ctx context.Context) error { return sweep(ctx, s.cluster) })},
 		{step.Always(fmt.Sprintf("copy %d hosts as they stand, %d MB", len(s.hosts), s.bytes/1e6), s.copyHosts)},
 		{step.Always("keep snapshot "+s.name, s.writeNote)},
 	}
@@ -135,7 +135,7 @@ func (s *saving) copyHosts(ctx context.Context) error {
 			running = append(running, h.Name)
 		}
 	}
-	err := s.session.Cluster().Machines.WhilePaused(ctx, running, func() error {
+	err := s.cluster.Machines.WhilePaused(ctx, running, func() error {
 		return host.Together(s.hosts, func(h machines.Inspected) error { return s.copyHost(ctx, h) })
 	})
 	if err == nil {
@@ -143,37 +143,37 @@ func (s *saving) copyHosts(ctx context.Context) error {
 	}
 	ctx, cancel := step.Limited(context.WithoutCancel(ctx))
 	defer cancel()
-	return errors.Join(err, sweep(ctx, s.session))
+	return errors.Join(err, sweep(ctx, s.cluster))
 }
 
 func (s *saving) copyHost(ctx context.Context, h machines.Inspected) error {
 	for _, volume := range testhost.OwnVolumes(h.Machine) {
 		kept := copyOf(volume, s.name)
-		if err := s.session.Cluster().Volumes.Make(ctx, kept, map[string]string{label: s.name}); err != nil {
+		if err := s.cluster.Volumes.Make(ctx, kept, map[string]string{label: s.name}); err != nil {
 			return err
 		}
-		if err := testhost.CopyDisk(ctx, s.session, h.ImageID, volume, kept); err != nil {
+		if err := testhost.CopyDisk(ctx, s.cluster, h.ImageID, volume, kept); err != nil {
 			return err
 		}
 	}
-	return s.session.Cluster().Machines.Commit(ctx, h.Name, rootOf(h.Name, s.name))
+	return s.cluster.Machines.Commit(ctx, h.Name, rootOf(h.Name, s.name))
 }
 
 // writeNote writes the note that makes the copies a snapshot.
 func (s *saving) writeNote(ctx context.Context) error {
-	now, err := s.session.UpRecord(ctx)
+	now, err := s.cluster.Session.UpRecord(ctx)
 	if err != nil {
 		return err
 	}
-	subnet, err := s.session.Subnet(ctx)
+	subnet, err := s.cluster.Subnet(ctx)
 	if err != nil {
 		return err
 	}
-	front, _, err := s.session.Cluster().Attached(ctx, apiserver.FrontName(s.session.Name))
+	front, _, err := s.cluster.Attached(ctx, containers.FrontName(s.cluster.Name))
 	if err != nil {
 		return err
 	}
-	notes, err := s.session.Cluster().Notes.All(ctx)
+	notes, err := s.cluster.Session.Notes().All(ctx)
 	if err != nil {
 		return err
 	}
@@ -189,8 +189,8 @@ func (s *saving) writeNote(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.session.Cluster().Notes.Set(ctx, noteKey+s.name, string(word)); err != nil || s.name != First {
+	if err := s.cluster.Session.Notes().Set(ctx, noteKey+s.name, string(word)); err != nil || s.name != First {
 		return err
 	}
-	return s.session.Cluster().Notes.Forget(ctx, session.FirstNote)
+	return s.cluster.Session.Notes().Forget(ctx, session.FirstNote)
 }

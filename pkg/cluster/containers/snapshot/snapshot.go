@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/machines"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
@@ -93,55 +94,55 @@ func Components(ctx context.Context, s *session.Session) (notes []string, err er
 // Remove removes a snapshot, and the parts of incomplete snapshots.
 func Remove(ctx context.Context, options session.Options, name string) error {
 	scope := session.Scope{Needs: session.ACluster, Lock: session.ClusterLock}
-	return session.Do(ctx, options, scope, func(s *session.Session, _ topology.State) error {
-		all, err := contentsOf(ctx, s)
+	return containers.Do(ctx, options, scope, func(c containers.Cluster, _ topology.State) error {
+		all, err := contentsOf(ctx, c.Session)
 		if err != nil {
 			return err
 		}
 		if _, ok := all[name]; !ok {
-			return errors.Join(missing(s.Name, name, all), sweep(ctx, s))
+			return errors.Join(missing(c.Name, name, all), sweep(ctx, c))
 		}
-		restoring, err := s.Restoring(ctx)
+		restoring, err := c.Session.Restoring(ctx)
 		if err != nil {
 			return err
 		}
 		if restoring == name { // `cluster up` could not finish without it
-			return s.RestoreUnfinished(name)
+			return c.Session.RestoreUnfinished(name)
 		}
-		return Drop(ctx, s, name)
+		return Drop(ctx, c, name)
 	})
 }
 
 // Drop removes a snapshot if it exists, its note first: parts without a note are no snapshot.
 // The caller has session.ClusterLock.
-func Drop(ctx context.Context, s *session.Session, name string) error {
-	if err := s.Cluster().Notes.Forget(ctx, noteKey+name); err != nil {
+func Drop(ctx context.Context, c containers.Cluster, name string) error {
+	if err := c.Session.Notes().Forget(ctx, noteKey+name); err != nil {
 		return err
 	}
-	return sweep(ctx, s)
+	return sweep(ctx, c)
 }
 
 // ForgetAll removes the notes of all snapshots, before their parts are removed with the cluster.
 func ForgetAll(ctx context.Context, s *session.Session) error {
-	notes, err := s.Cluster().Notes.All(ctx)
+	notes, err := s.Notes().All(ctx)
 	errs := []error{err}
 	for key := range notes {
 		if strings.HasPrefix(key, noteKey) {
-			errs = append(errs, s.Cluster().Notes.Forget(ctx, key))
+			errs = append(errs, s.Notes().Forget(ctx, key))
 		}
 	}
 	return errors.Join(errs...)
 }
 
 // RemoveHosts removes all hosts and the network of a cluster, but not its snapshots.
-func RemoveHosts(ctx context.Context, s *session.Session) error {
-	return testhost.RemoveAll(ctx, s, func(v machines.Volume) bool { return v.Labels[label] != "" })
+func RemoveHosts(ctx context.Context, c containers.Cluster) error {
+	return testhost.RemoveAll(ctx, c, func(v machines.Volume) bool { return v.Labels[label] != "" })
 }
 
 func contentsOf(ctx context.Context, s *session.Session) (map[string]contents, error) {
-	notes, err := s.Cluster().Notes.All(ctx)
+	notes, err := s.Notes().All(ctx)
 	if err != nil {
-		return nil, s.NoAnswer(err)
+		return nil, s.Provider.NoAnswer(err)
 	}
 	all := map[string]contents{}
 	for key, word := range notes {
@@ -159,25 +160,25 @@ func contentsOf(ctx context.Context, s *session.Session) (map[string]contents, e
 }
 
 // sweep removes the parts of incomplete snapshots, of runs that were killed.
-func sweep(ctx context.Context, s *session.Session) error {
-	whole, err := contentsOf(ctx, s)
+func sweep(ctx context.Context, c containers.Cluster) error {
+	whole, err := contentsOf(ctx, c.Session)
 	if err != nil {
 		return err
 	}
-	volumes, err := s.Cluster().Volumes.List(ctx)
-	errs := []error{err, s.Cluster().RemoveHelpers(ctx)}
+	volumes, err := c.Volumes.List(ctx)
+	errs := []error{err, c.RemoveHelpers(ctx)}
 	for _, v := range volumes {
 		of := v.Labels[label]
 		if _, kept := whole[of]; of != "" && !kept {
-			errs = append(errs, s.Cluster().Volumes.Remove(ctx, v.Name))
+			errs = append(errs, c.Volumes.Remove(ctx, v.Name))
 		}
 	}
-	images, err := s.Cluster().Images(ctx)
+	images, err := c.Images(ctx)
 	errs = append(errs, err)
 	for _, ref := range images {
 		_, of, _ := strings.Cut(strings.TrimPrefix(ref, imagePrefix), ".")
 		if _, kept := whole[of]; strings.HasPrefix(ref, imagePrefix) && !kept {
-			errs = append(errs, s.Engine.Images().RemoveUnused(ctx, ref))
+			errs = append(errs, c.Engine.Images().RemoveUnused(ctx, ref))
 		}
 	}
 	return errors.Join(errs...)

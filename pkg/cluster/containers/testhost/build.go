@@ -11,6 +11,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
@@ -20,16 +21,16 @@ import (
 )
 
 // ImageStep returns the step that imports a host image from the cache or from Debian's packages.
-func ImageStep(s *session.Session, name string) step.Step {
+func ImageStep(c containers.Cluster, name string) step.Step {
 	image := variants[name].reference(name)
 	return step.When("make host image "+name, "import image "+image, func(ctx context.Context) (bool, error) {
-		has, err := s.Engine.Images().Has(ctx, image)
+		has, err := c.Engine.Images().Has(ctx, image)
 		return !has, err
-	}, func(ctx context.Context) error { return makeImage(ctx, s, name, image) })
+	}, func(ctx context.Context) error { return makeImage(ctx, c, name, image) })
 }
 
-func makeImage(ctx context.Context, s *session.Session, name, image string) error {
-	dir := filepath.Join(s.CacheDir, "hosts")
+func makeImage(ctx context.Context, c containers.Cluster, name, image string) error {
+	dir := filepath.Join(c.Session.CacheDir, "hosts")
 	path := filepath.Join(dir, strings.TrimPrefix(image, Images+":")+".tar.zst")
 	// With the name of the variant, the next build removes what a killed one left, also if the
 	// content of the image has changed since.
@@ -39,7 +40,7 @@ func makeImage(ctx context.Context, s *session.Session, name, image string) erro
 				return err
 			}
 		}
-		return importRootfs(ctx, s.Engine.Images(), image, path)
+		return importRootfs(ctx, c.Engine.Images(), image, path)
 	})
 }
 

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/machines"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -34,9 +34,9 @@ var notCopied = []string{
 func (u Setup) RemoveRemains(missing []topology.Node) step.Step {
 	var volumes []string
 	for _, n := range missing {
-		volumes = append(volumes, NewMachine(u.Session, u.Topology, n).config.Volumes[dataPath])
+		volumes = append(volumes, NewMachine(u.Cluster, u.Topology, n).config.Volumes[dataPath])
 	}
-	cluster := u.Session.Cluster()
+	cluster := u.Cluster
 	return step.When("remove what a killed run left", "remove the volumes of missing hosts", func(ctx context.Context) (bool, error) {
 		all, err := cluster.Volumes.List(ctx)
 		return slices.ContainsFunc(all, func(v machines.Volume) bool { return slices.Contains(volumes, v.Name) }), err
@@ -50,8 +50,8 @@ func (u Setup) RemoveRemains(missing []topology.Node) step.Step {
 
 // CopyDisk copies the volume of a stopped or paused host, or a prepared disk, to existing volumes.
 // All share the large files of images, so the copies need little time and disk space.
-func CopyDisk(ctx context.Context, s *session.Session, image, from string, to ...string) error {
-	return s.Cluster().Volumes.Copy(ctx, machines.VolumeCopy{Image: image, From: from, To: to, Constant: constantFiles})
+func CopyDisk(ctx context.Context, c containers.Cluster, image, from string, to ...string) error {
+	return c.Volumes.Copy(ctx, machines.VolumeCopy{Image: image, From: from, To: to, Constant: constantFiles})
 }
 
 // CopyTo returns the step that copies the disk of this host to new hosts, and to a prepared disk
@@ -62,7 +62,7 @@ func (m Machine) CopyTo(others []Machine, setup Setup) step.Step {
 		if err != nil {
 			return err
 		}
-		disk, err := setup.Disk.begin(ctx, m.session, setup.Facts.FreeBytes)
+		disk, err := setup.Disk.begin(ctx, m.cluster, setup.Facts.FreeBytes)
 		if err != nil {
 			return err
 		}
@@ -73,11 +73,11 @@ func (m Machine) CopyTo(others []Machine, setup Setup) step.Step {
 			return nil
 		}
 		config := machines.VolumeCopy{Image: m.config.Image, From: m.config.Volumes[dataPath], To: targets, Constant: constantFiles, Without: notCopied}
-		err = m.session.Cluster().Machines.WhilePaused(ctx, []string{m.config.Name}, func() error { return m.session.Cluster().Volumes.Copy(ctx, config) })
+		err = m.cluster.Machines.WhilePaused(ctx, []string{m.config.Name}, func() error { return m.cluster.Volumes.Copy(ctx, config) })
 		if err != nil || disk == "" {
 			return err
 		}
-		return m.session.Cluster().Disks.End(ctx, disk, setup.Disk.Key)
+		return m.cluster.Disks.End(ctx, disk, setup.Disk.Key)
 	})
 }
 
@@ -85,7 +85,7 @@ func (m Machine) CopyTo(others []Machine, setup Setup) step.Step {
 func volumesOf(ctx context.Context, machines []Machine) (names []string, err error) {
 	for _, m := range machines {
 		name := m.config.Volumes[dataPath]
-		names, err = append(names, name), errors.Join(err, m.session.Cluster().Volumes.Make(ctx, name, nil))
+		names, err = append(names, name), errors.Join(err, m.cluster.Volumes.Make(ctx, name, nil))
 	}
 	return names, err
 }

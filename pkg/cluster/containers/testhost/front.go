@@ -10,9 +10,8 @@ import (
 	"net/netip"
 	"strconv"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/apiserver"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -30,7 +29,7 @@ func (u Setup) Front() step.Step {
 		return step.Step{}
 	}
 	f := front{u}
-	return runStep("lead to the control planes of "+u.Session.Name, u.Session, f.container, f.publish)
+	return runStep("lead to the control planes of "+u.Cluster.Name, u.Cluster, f.container, f.publish)
 }
 
 // container describes the front. An existing front keeps its published ports,
@@ -40,14 +39,14 @@ func (f front) container(ctx context.Context) (docker.Container, programImage, e
 	if err != nil {
 		return docker.Container{}, image, err
 	}
-	name := apiserver.FrontName(f.Session.Name)
-	now, exists, err := f.Session.Cluster().Attached(ctx, name)
+	name := containers.FrontName(f.Cluster.Name)
+	now, exists, err := f.Cluster.Attached(ctx, name)
 	if err != nil {
 		return docker.Container{}, image, err
 	}
 	port, ports, on := uint16(f.APIPort), now.Ports, now.HostIP
 	if !on.IsValid() {
-		if on, err = f.Session.Engine.PublishAddr(ctx); err != nil {
+		if on, err = f.Cluster.Engine.PublishAddr(ctx); err != nil {
 			return docker.Container{}, image, err
 		}
 	}
@@ -62,7 +61,7 @@ func (f front) container(ctx context.Context) (docker.Container, programImage, e
 		Command: []string{"/kube-bootstrap", "front", "--name", controlPlaneName, "--port", strconv.Itoa(int(port))},
 		Env:     []string{"GOGC=25"}, // its heap is small: a few addresses and connections
 		Restart: "unless-stopped",
-		On:      docker.Attachment{Cluster: f.Session.Name, Network: f.Session.Name, Addr: topology.FrontAddr(f.Subnet), Ports: ports, HostIP: on},
+		On:      docker.Attachment{Cluster: f.Cluster.Name, Network: f.Cluster.Name, Addr: topology.FrontAddr(f.Subnet), Ports: ports, HostIP: on},
 	}, image, nil
 }
 
@@ -76,7 +75,7 @@ func (f front) publish(ctx context.Context, c docker.Container) error {
 		return f.run(ctx, c)
 	}
 	choice := fnv.New64a()
-	_, _ = choice.Write([]byte(f.Session.Name))
+	_, _ = choice.Write([]byte(f.Cluster.Name))
 	ports := rand.New(rand.NewPCG(choice.Sum64(), 0))
 	for try := 1; ; try++ {
 		// Below the ephemeral ports of Linux and the NodePorts of Kubernetes.
@@ -85,7 +84,7 @@ func (f front) publish(ctx context.Context, c docker.Container) error {
 		if !errors.Is(err, docker.ErrPortTaken) || try == tries {
 			return err
 		}
-		if err := f.Session.Engine.Remove(ctx, c.Name); err != nil {
+		if err := f.Cluster.Engine.Remove(ctx, c.Name); err != nil {
 			return err
 		}
 	}
@@ -94,19 +93,19 @@ func (f front) publish(ctx context.Context, c docker.Container) error {
 // run publishes the ports on all addresses if the engine's machine does not have
 // the address by which this machine reaches it, as behind address translation.
 func (f front) run(ctx context.Context, c docker.Container) error {
-	err := f.Session.Engine.Run(ctx, c)
+	err := f.Cluster.Engine.Run(ctx, c)
 	if !errors.Is(err, docker.ErrNoHostIP) {
 		return err
 	}
-	if err := f.Session.Engine.Remove(ctx, c.Name); err != nil {
+	if err := f.Cluster.Engine.Remove(ctx, c.Name); err != nil {
 		return err
 	}
 	c.On.HostIP = netip.IPv4Unspecified()
-	return f.Session.Engine.Run(ctx, c)
+	return f.Cluster.Engine.Run(ctx, c)
 }
 
 // runStep returns the step that runs a container of a programImage.
-func runStep(name string, s *session.Session, describe func(context.Context) (docker.Container, programImage, error),
+func runStep(name string, cluster containers.Cluster, describe func(context.Context) (docker.Container, programImage, error),
 	run func(context.Context, docker.Container) error) step.Step {
 	return step.Step{
 		Name: name,
@@ -115,14 +114,14 @@ func runStep(name string, s *session.Session, describe func(context.Context) (do
 			if err != nil {
 				return nil, err
 			}
-			return s.Engine.Running(ctx, c)
+			return cluster.Engine.Running(ctx, c)
 		},
 		Apply: func(ctx context.Context) error {
 			c, image, err := describe(ctx)
 			if err != nil {
 				return err
 			}
-			if err := image.ensure(ctx, s); err != nil {
+			if err := image.ensure(ctx, cluster); err != nil {
 				return err
 			}
 			return run(ctx, c)
@@ -151,10 +150,10 @@ func newProgramImage(prefix, binary string, files []docker.ImageFile) (programIm
 }
 
 // ensure creates the image if the engine does not have it.
-func (p programImage) ensure(ctx context.Context, s *session.Session) error {
-	has, err := s.Engine.Images().Has(ctx, p.name)
+func (p programImage) ensure(ctx context.Context, c containers.Cluster) error {
+	has, err := c.Engine.Images().Has(ctx, p.name)
 	if err != nil || has {
 		return err
 	}
-	return s.Engine.Images().ImportProgram(ctx, p.name, p.binary, p.files...)
+	return c.Engine.Images().ImportProgram(ctx, p.name, p.binary, p.files...)
 }

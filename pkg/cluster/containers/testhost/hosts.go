@@ -12,9 +12,8 @@ import (
 
 	"github.com/containerd/errdefs"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/apiserver"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/machines"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
@@ -23,7 +22,7 @@ import (
 
 // Setup describes what the hosts of a cluster have in common.
 type Setup struct {
-	Session  *session.Session
+	Cluster  containers.Cluster
 	Topology topology.Topology // without control planes: bare hosts, without front and registry
 	Subnet   netip.Prefix      // of the cluster's network
 	Files    []SharedFile
@@ -47,12 +46,12 @@ func (u Setup) BootPlan(hosts []topology.Node, check func(free int64, missing []
 	for _, n := range u.Topology.Nodes() {
 		if name := u.Topology.Variant(n); !slices.Contains(names, name) {
 			names = append(names, name)
-			images = append(images, ImageStep(u.Session, name))
+			images = append(images, ImageStep(u.Cluster, name))
 		}
 	}
 	return step.Plan{
 		images,
-		append([]step.Step{Network(u.Session, u.Subnet), u.EngineFacts(check), u.Share()},
+		append([]step.Step{Network(u.Cluster, u.Subnet), u.EngineFacts(check), u.Share()},
 			also...),
 		boot,
 		{u.LocalRegistry()},
@@ -61,7 +60,7 @@ func (u Setup) BootPlan(hosts []topology.Node, check func(free int64, missing []
 
 // Boot returns the step that creates and starts the host of a node.
 func (u Setup) Boot(n topology.Node) step.Step {
-	return NewMachine(u.Session, u.Topology, n).Boot(u.Facts)
+	return NewMachine(u.Cluster, u.Topology, n).Boot(u.Facts)
 }
 
 // StartPlan returns the plan that starts existing hosts with the containers beside
@@ -71,19 +70,19 @@ func (u Setup) Boot(n topology.Node) step.Step {
 // after the cache was removed.
 func (u Setup) StartPlan(hosts []string) step.Plan {
 	start := step.Always(fmt.Sprintf("switch %d hosts on", len(hosts)), func(ctx context.Context) error {
-		return u.Session.Cluster().Machines.SwitchOn(ctx, hosts...)
+		return u.Cluster.Machines.SwitchOn(ctx, hosts...)
 	})
-	return step.Plan{{u.Share()}, {u.Front(), start}, {u.LocalRegistry()}, apiserver.NewWaiter(u.Session).Steps(hosts)}.Compact()
+	return step.Plan{{u.Share()}, {u.Front(), start}, {u.LocalRegistry()}, NewWaiter(u.Cluster).Steps(hosts)}.Compact()
 }
 
 // Network returns the step that creates the network of a cluster.
-func Network(s *session.Session, subnet netip.Prefix) step.Step {
-	name := "make network " + s.Name
+func Network(c containers.Cluster, subnet netip.Prefix) step.Step {
+	name := "make network " + c.Name
 	return step.When(name, name+" with "+subnet.String(), func(ctx context.Context) (bool, error) {
-		networks, err := s.Engine.Networks(ctx)
-		return !slices.ContainsFunc(networks, func(n docker.Network) bool { return n.Name == s.Name }), err
+		networks, err := c.Engine.Networks(ctx)
+		return !slices.ContainsFunc(networks, func(n docker.Network) bool { return n.Name == c.Name }), err
 	}, func(ctx context.Context) error {
-		err := s.Cluster().MakeNetwork(ctx, s.Name, subnet)
+		err := c.MakeNetwork(ctx, c.Name, subnet)
 		if errdefs.IsPermissionDenied(err) { // the engine's answer to an overlap with a network that was made since preflight
 			return &step.Problem{Name: "cluster-subnet-overlap", Text: err.Error(), Remedy: "use another --dind-subnet, or none: then run the same command again, which takes a free network"}
 		}
@@ -94,12 +93,12 @@ func Network(s *session.Session, subnet netip.Prefix) step.Step {
 // EngineFacts returns the step that reads the facts of the engine's machine
 // before the first host is created there, and checks its free disk space.
 func (u Setup) EngineFacts(check func(free int64, missing []topology.Node) error) step.Step {
-	s, t := u.Session, u.Topology
+	c, t := u.Cluster, u.Topology
 	return step.Step{
 		Name:  "inspect the host of the engine",
 		Waits: true,
 		Check: func(ctx context.Context) (step.Diff, error) {
-			state, err := s.Observe(ctx)
+			state, err := c.Session.Observe(ctx)
 			missing := t.Missing(state)
 			if len(missing) == 0 {
 				return nil, err
@@ -107,12 +106,12 @@ func (u Setup) EngineFacts(check func(free int64, missing []topology.Node) error
 			return step.Diff{fmt.Sprintf("look whether there is room for %d hosts", len(missing))}, err
 		},
 		Apply: func(ctx context.Context) error {
-			found, err := s.Cluster().EngineHost(ctx, Image(t))
+			found, err := c.EngineHost(ctx, Image(t))
 			if err != nil {
 				return err
 			}
 			*u.Facts = found
-			state, err := s.Observe(ctx)
+			state, err := c.Session.Observe(ctx)
 			if err != nil {
 				return err
 			}
@@ -122,15 +121,15 @@ func (u Setup) EngineFacts(check func(free int64, missing []topology.Node) error
 }
 
 // Existing returns the machines of a cluster in the order of their names.
-func Existing(ctx context.Context, s *session.Session) ([]machines.Inspected, error) {
-	state, err := s.Observe(ctx)
+func Existing(ctx context.Context, c containers.Cluster) ([]machines.Inspected, error) {
+	state, err := c.Session.Observe(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var mu sync.Mutex
 	var all []machines.Inspected
 	err = host.Together(state.Names(), func(name string) error {
-		m, err := s.Cluster().Machines.Inspect(ctx, name, true)
+		m, err := c.Machines.Inspect(ctx, name, true)
 		if errdefs.IsNotFound(err) {
 			return nil // the engine has just finished a removal that a killed run began
 		}
@@ -152,41 +151,41 @@ func OwnVolumes(m machines.Machine) []string {
 // RemoveAll removes all hosts with their volumes, the containers beside them, and
 // the network. Volumes for which keep returns true stay, and so do the images of
 // the local registry.
-func RemoveAll(ctx context.Context, s *session.Session, keep func(machines.Volume) bool) error {
-	if err := s.Cluster().RemoveHelpers(ctx); err != nil { // they may write to volumes
+func RemoveAll(ctx context.Context, c containers.Cluster, keep func(machines.Volume) bool) error {
+	if err := c.RemoveHelpers(ctx); err != nil { // they may write to volumes
 		return err
 	}
-	hosts, err := Existing(ctx, s)
+	hosts, err := Existing(ctx, c)
 	if err != nil {
 		return err
 	}
 	err = host.Together(hosts, func(h machines.Inspected) error {
-		return s.Cluster().Machines.Remove(ctx, h.Name, OwnVolumes(h.Machine))
+		return c.Machines.Remove(ctx, h.Name, OwnVolumes(h.Machine))
 	})
 	if err != nil {
 		return err
 	}
-	for _, name := range BesideHosts(s.Name) {
-		if err := s.Engine.Remove(ctx, name); err != nil {
+	for _, name := range BesideHosts(c.Name) {
+		if err := c.Engine.Remove(ctx, name); err != nil {
 			return err
 		}
 	}
-	if err := removeVolumes(ctx, s, keep); err != nil {
+	if err := removeVolumes(ctx, c, keep); err != nil {
 		return err
 	}
-	return s.Cluster().RemoveNetwork(ctx, s.Name)
+	return c.RemoveNetwork(ctx, c.Name)
 }
 
 // BesideHosts returns the names of the containers of a cluster that are no hosts.
 func BesideHosts(cluster string) []string {
-	return []string{apiserver.FrontName(cluster), RegistryName(cluster)}
+	return []string{containers.FrontName(cluster), RegistryName(cluster)}
 }
 
 // removeVolumes removes volumes that a killed run left without their host.
-func removeVolumes(ctx context.Context, s *session.Session, keep func(machines.Volume) bool) error {
-	volumes, err := s.Cluster().Volumes.List(ctx)
+func removeVolumes(ctx context.Context, c containers.Cluster, keep func(machines.Volume) bool) error {
+	volumes, err := c.Volumes.List(ctx)
 	left := slices.DeleteFunc(volumes, func(v machines.Volume) bool {
-		return machines.IsNote(v) || v.Name == sharedVolume(s.Name) || v.Name == RegistryName(s.Name) || keep(v)
+		return machines.IsNote(v) || v.Name == sharedVolume(c.Name) || v.Name == RegistryName(c.Name) || keep(v)
 	})
-	return errors.Join(err, host.Each(left, func(v machines.Volume) error { return s.Cluster().Volumes.Remove(ctx, v.Name) }))
+	return errors.Join(err, host.Each(left, func(v machines.Volume) error { return c.Volumes.Remove(ctx, v.Name) }))
 }

@@ -1,6 +1,6 @@
 // Package testhost creates, starts, stops and removes containers that behave as
 // hosts: their images, their network, the files that they share, and the front
-// that leads to their API servers. Access to a host is a driver.Node.
+// that leads to their API servers. Access to a host is an access.Node.
 package testhost
 
 import (

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
@@ -42,10 +43,10 @@ func TestSharedBundleFollowsItsSource(t *testing.T) {
 		os.Remove(bundle)
 		must.Write(t, bundle, content)
 	}
-	s := &session.Session{Engine: &docker.Engine{Address: docker.DefaultAddress}, Options: session.Options{Name: "k", CacheDir: filepath.Join(dir, "cache")}}
+	c := clusterAt(t, &docker.Engine{Address: docker.DefaultAddress}, filepath.Join(dir, "cache"))
 	for _, content := range []string{"one", "another"} {
 		write(content)
-		shared := Setup{Session: s, Files: []SharedFile{{From: bundle, Name: "bundle"}}}.Share()
+		shared := Setup{Cluster: c, Files: []SharedFile{{From: bundle, Name: "bundle"}}}.Share()
 		ctx := context.Background()
 		if diff, err := shared.Check(ctx); err != nil || len(diff) == 0 {
 			t.Fatalf("check before: %v %v", diff, err)
@@ -54,7 +55,7 @@ func TestSharedBundleFollowsItsSource(t *testing.T) {
 		if diff, err := shared.Check(ctx); err != nil || len(diff) > 0 {
 			t.Fatalf("check after: %v %v", diff, err)
 		}
-		got, err := os.ReadFile(filepath.Join(s.SharedDir(), "bundle"))
+		got, err := os.ReadFile(filepath.Join(c.Session.SharedDir(), "bundle"))
 		if err != nil || string(got) != content {
 			t.Errorf("hosts see %q, %v; want %q", got, err, content)
 		}
@@ -64,15 +65,15 @@ func TestSharedBundleFollowsItsSource(t *testing.T) {
 // TestAStoppedClusterWithoutItsSharedDirectory: a user has removed the cache while the cluster was
 // off. The engine starts no host without its directory.
 func TestAStoppedClusterWithoutItsSharedDirectory(t *testing.T) {
-	s := &session.Session{Engine: &docker.Engine{Address: docker.DefaultAddress}, Options: session.Options{Name: "k", CacheDir: filepath.Join(t.TempDir(), "cache")}}
-	for _, stage := range (Setup{Session: s}).StartPlan([]string{"k-master-1"}) {
+	c := clusterAt(t, &docker.Engine{Address: docker.DefaultAddress}, filepath.Join(t.TempDir(), "cache"))
+	for _, stage := range (Setup{Cluster: c}).StartPlan([]string{"k-master-1"}) {
 		for _, one := range stage {
 			switch {
 			case one.Name == "share files with the hosts":
 				must.NoError(t, one.Apply(t.Context()))
 			case strings.HasPrefix(one.Name, "switch"):
-				if !session.FileExists(s.SharedDir()) {
-					t.Errorf("%q runs without %s", one.Name, s.SharedDir())
+				if !session.FileExists(c.Session.SharedDir()) {
+					t.Errorf("%q runs without %s", one.Name, c.Session.SharedDir())
 				}
 				return
 			}
@@ -89,16 +90,25 @@ func TestABuildRemovesWhatAKilledOneLeft(t *testing.T) {
 	must.NoError(t, os.WriteFile(filepath.Join(bin, "mmdebstrap"), []byte("#!/bin/sh\necho rootfs\n"), 0o755))
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 	t.Setenv("KUBE_BOOTSTRAP_DEBIAN_MIRROR", "http://127.0.0.1:1")
-	s := &session.Session{Engine: docker.Open(filepath.Join(t.TempDir(), "none.sock")), Options: session.Options{Name: "k", CacheDir: cached}}
+	c := clusterAt(t, docker.Open(filepath.Join(t.TempDir(), "none.sock")), cached)
 	half := filepath.Join(cached, "hosts", "."+name+".half")
 	must.NoError(t, os.MkdirAll(half, 0o755))
 	must.Write(t, filepath.Join(half, "rootfs"), "roo")
 	image := variants[name].reference(name)
-	if err := makeImage(t.Context(), s, name, image); err == nil {
+	if err := makeImage(t.Context(), c, name, image); err == nil {
 		t.Error("an engine that does not exist has imported the image")
 	}
 	left, err := filepath.Glob(filepath.Join(cached, "hosts", "*")) // also hidden files
 	if want := []string{filepath.Join(cached, "hosts", strings.TrimPrefix(image, Images+":")+".tar.zst")}; err != nil || !slices.Equal(left, want) {
 		t.Errorf("the cache contains %q, want %q", left, want)
 	}
+}
+
+// clusterAt returns the cluster k on an engine, which need not run.
+func clusterAt(t *testing.T, engine *docker.Engine, cacheDir string) containers.Cluster {
+	t.Helper()
+	options := session.Options{Name: "k", CacheDir: cacheDir}
+	c, err := containers.Of(session.New(options, containers.Provider{Engine: engine}, nil))
+	must.NoError(t, err)
+	return c
 }

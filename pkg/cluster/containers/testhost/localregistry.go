@@ -55,16 +55,16 @@ func (u Setup) LocalRegistry() step.Step {
 	if u.Topology.Masters() == 0 {
 		return step.Step{}
 	}
-	s := u.Session
+	c := u.Cluster
 	if u.Registry.Port > 0 {
 		r := localRegistry{u}
-		return runStep("start the local registry of "+s.Name, s, r.container, r.run)
+		return runStep("start the local registry of "+c.Name, c, r.container, r.run)
 	}
-	name := RegistryName(s.Name)
-	return step.When("remove the local registry of "+s.Name, "remove container "+name, func(ctx context.Context) (bool, error) {
-		_, exists, err := s.Cluster().Attached(ctx, name)
+	name := RegistryName(c.Name)
+	return step.When("remove the local registry of "+c.Name, "remove container "+name, func(ctx context.Context) (bool, error) {
+		_, exists, err := c.Attached(ctx, name)
 		return exists, err
-	}, func(ctx context.Context) error { return s.Engine.Remove(ctx, name) })
+	}, func(ctx context.Context) error { return c.Engine.Remove(ctx, name) })
 }
 
 // container describes the registry. The command contains all settings, so that
@@ -75,7 +75,7 @@ func (r localRegistry) container(context.Context) (docker.Container, programImag
 		{Name: strings.TrimPrefix(localregistry.Dir, "/") + "/", Mode: 0o755, Owner: docker.Nobody}, // a new volume gets this owner
 		{Name: authorities, Data: trustedAuthorities(), Mode: 0o644},
 	})
-	name := RegistryName(r.Session.Name)
+	name := RegistryName(r.Cluster.Name)
 	command := []string{"/kube-bootstrap", "registry", "--name", localregistry.Name(r.Registry.Port)}
 	for _, mirror := range r.Registry.Mirrors {
 		command = append(command, "--mirror", mirror)
@@ -89,17 +89,17 @@ func (r localRegistry) container(context.Context) (docker.Container, programImag
 		Mounts:  []docker.Mount{{Source: name, Target: localregistry.Dir, Volume: true}},
 		Restart: "unless-stopped",
 		On: docker.Attachment{
-			Cluster: r.Session.Name, Network: r.Session.Name, Addr: topology.RegistryAddr(r.Subnet),
+			Cluster: r.Cluster.Name, Network: r.Cluster.Name, Addr: topology.RegistryAddr(r.Subnet),
 			Ports: map[uint16]uint16{localregistry.Port: uint16(r.Registry.Port)}, HostIP: netip.AddrFrom4([4]byte{127, 0, 0, 1}),
 		},
 	}, image, err
 }
 
 func (r localRegistry) run(ctx context.Context, c docker.Container) error {
-	if err := r.Session.Cluster().Volumes.Make(ctx, c.Name, nil); err != nil {
+	if err := r.Cluster.Volumes.Make(ctx, c.Name, nil); err != nil {
 		return err
 	}
-	err := r.Session.Engine.Run(ctx, c)
+	err := r.Cluster.Engine.Run(ctx, c)
 	if errors.Is(err, docker.ErrPortTaken) {
 		return RegistryPortTaken(r.Registry.Port, err)
 	}

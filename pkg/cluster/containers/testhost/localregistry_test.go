@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 )
@@ -21,7 +20,7 @@ func registryContainer(t *testing.T, made config.Made) docker.Container {
 		t.Fatal(err)
 	}
 	r := localRegistry{Setup{
-		Session: &session.Session{Options: session.Options{Name: "k"}}, Subnet: netip.MustParsePrefix("10.192.0.0/16"),
+		Cluster: clusterAt(t, &docker.Engine{Address: docker.DefaultAddress}, ""), Subnet: netip.MustParsePrefix("10.192.0.0/16"),
 		Binary: binary, Registry: RegistryOf(made),
 	}}
 	c, _, err := r.container(t.Context())

@@ -9,19 +9,19 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/access"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/machines"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // Machine creates, starts, stops and removes one host. A host that is no
-// container would have no Machine: only access, as a driver.Node.
+// container would have no Machine: only access, as an access.Node.
 type Machine struct {
-	session *session.Session
+	cluster containers.Cluster
 	config  machines.Machine
 }
 
@@ -37,25 +37,25 @@ const (
 )
 
 // NewMachine returns the machine of a node.
-func NewMachine(s *session.Session, t topology.Topology, n topology.Node) Machine {
+func NewMachine(c containers.Cluster, t topology.Topology, n topology.Node) Machine {
 	name := t.Variant(n)
 	v := variants[name]
 	made := machines.Machine{
-		Name: n.Name, Cluster: s.Name, Image: v.reference(name), Command: []string{entryPath}, StopSignal: v.StopSignal,
-		Network: s.Name, Addr: n.Addr, Volumes: map[string]string{dataPath: n.Name + "-var-lib"},
-		NanoCPUs: n.Spec.NanoCPUs, Memory: n.Spec.Memory, Labels: n.Spec.Labels(),
+		Name: n.Name, Cluster: c.Name, Image: v.reference(name), Command: []string{entryPath}, StopSignal: v.StopSignal,
+		Network: c.Name, Addr: n.Addr, Volumes: map[string]string{dataPath: n.Name + "-var-lib"},
+		NanoCPUs: n.Spec.NanoCPUs, Memory: n.Spec.Memory, Labels: containers.Labels(n.Spec),
 	}
 	made.Ports = publishedPorts(n.Spec)
 	if n.Role == topology.Master {
 		made.Weight, made.Aliases = masterWeight, []string{controlPlaneName}
 	}
-	if s.Engine.Remote() {
-		made.Volumes[SharedDir] = sharedVolume(s.Name)
+	if c.Engine.Remote() {
+		made.Volumes[SharedDir] = sharedVolume(c.Name)
 	} else {
-		made.Mounts = []docker.Mount{{Source: s.SharedDir(), Target: SharedDir, ReadOnly: true}}
+		made.Mounts = []docker.Mount{{Source: c.Session.SharedDir(), Target: SharedDir, ReadOnly: true}}
 	}
 	made.Mounts = append(made.Mounts, mounts(n.Spec)...)
-	return Machine{session: s, config: made}
+	return Machine{cluster: c, config: made}
 }
 
 func publishedPorts(s topology.Spec) (all []docker.PublishedPort) {
@@ -82,7 +82,7 @@ func (m Machine) Boot(facts *machines.EngineHost) step.Step {
 	return step.Step{
 		Name: "boot " + m.config.Name,
 		Check: func(ctx context.Context) (step.Diff, error) {
-			diff, err := m.session.Cluster().Machines.Missing(ctx, m.config)
+			diff, err := m.cluster.Machines.Missing(ctx, m.config)
 			if err == nil && len(diff) == 0 && m.boots(ctx) {
 				diff = step.Diff{"wait until " + m.config.Name + " has booted"}
 			}
@@ -101,7 +101,7 @@ func (m Machine) Boot(facts *machines.EngineHost) step.Step {
 func (m Machine) bootUp(ctx context.Context, config machines.Machine) error {
 	const tries = 3
 	for try := 1; ; try++ {
-		if err := m.session.Cluster().Machines.Start(ctx, config); err != nil {
+		if err := m.cluster.Machines.Start(ctx, config); err != nil {
 			return err
 		}
 		err := m.ready(ctx)
@@ -121,13 +121,13 @@ const notStarted = 126
 // goesOff reports whether a command ended by a signal or with its host, or was not
 // started, as on a host that stops.
 func goesOff(err error) bool {
-	exit, ok := errors.AsType[*driver.ExitError](err)
+	exit, ok := errors.AsType[*access.ExitError](err)
 	return !ok || exit.Code == notStarted || exit.Code > 128
 }
 
 func (m Machine) awaitOff(ctx context.Context) error {
 	return step.Until(ctx, func(ctx context.Context) error {
-		now, err := m.session.Cluster().Machines.Inspect(ctx, m.config.Name, false)
+		now, err := m.cluster.Machines.Inspect(ctx, m.config.Name, false)
 		if err == nil && now.Running {
 			err = fmt.Errorf("%s is stopping", m.config.Name)
 		}
@@ -146,13 +146,13 @@ func (m Machine) ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("Docker on %s does not answer within %s", m.config.Name, limit)) //nolint:forbidigo // step.Limit, with a cause of its own
 	defer cancel()
 	step.Report(ctx, "wait for its Docker", 0, 0)
-	err := m.session.Node(m.config.Name).Run(ctx, driver.Script(readyScript, "5000")...)
+	err := access.Run(ctx, m.cluster.Session.Node(m.config.Name), access.Script(readyScript, "5000")...)
 	if err == nil {
 		return nil
 	}
 	reading, done := step.Checking(context.WithoutCancel(ctx))
 	defer done()
-	return fmt.Errorf("%w\n%s", err, strings.TrimSpace(m.session.Engine.Tail(reading, m.config.Name, 20)))
+	return fmt.Errorf("%w\n%s", err, strings.TrimSpace(m.cluster.Engine.Tail(reading, m.config.Name, 20)))
 }
 
 // bootedScript exits with 143, like a stopped process, on a host that is stopping.
@@ -164,11 +164,11 @@ var bootedScript string
 // run started or stopped it. It returns false if Docker on the host is down for
 // another reason.
 func (m Machine) boots(ctx context.Context) bool {
-	err := m.session.Node(m.config.Name).Run(ctx, driver.Script(bootedScript)...)
+	err := access.Run(ctx, m.cluster.Session.Node(m.config.Name), access.Script(bootedScript)...)
 	if err == nil || goesOff(err) {
 		return err != nil
 	}
-	now, err := m.session.Cluster().Machines.Inspect(ctx, m.config.Name, false)
+	now, err := m.cluster.Machines.Inspect(ctx, m.config.Name, false)
 	return err == nil && time.Since(now.Started) < step.Limit(ctx)
 }
 
@@ -176,22 +176,22 @@ func (m Machine) boots(ctx context.Context) bool {
 func (m Machine) Stop() step.Step {
 	name := "switch " + m.config.Name + " off"
 	return step.When(name, name, func(ctx context.Context) (bool, error) {
-		state, err := m.session.Observe(ctx)
+		state, err := m.cluster.Session.Observe(ctx)
 		return state.Runs(m.config.Name), err
-	}, func(ctx context.Context) error { return m.session.Cluster().Machines.SwitchOff(ctx, m.config.Name) })
+	}, func(ctx context.Context) error { return m.cluster.Machines.SwitchOff(ctx, m.config.Name) })
 }
 
 // Remove returns the step that removes the machine, its volume and its entry in the record.
 func (m Machine) Remove() step.Step {
 	name := "remove host " + m.config.Name
 	return step.When(name, name+" and its volumes", func(ctx context.Context) (bool, error) {
-		state, err := m.session.Observe(ctx)
+		state, err := m.cluster.Session.Observe(ctx)
 		return state.Has(m.config.Name), err
 	}, func(ctx context.Context) error {
-		if err := m.session.DropNode(ctx, m.config.Name); err != nil { // first: if it is killed, `cluster up` does not create the node again
+		if err := m.cluster.Session.DropNode(ctx, m.config.Name); err != nil { // first: if it is killed, `cluster up` does not create the node again
 			return err
 		}
-		return m.session.Cluster().Machines.Remove(ctx, m.config.Name, []string{m.config.Volumes[dataPath]})
+		return m.cluster.Machines.Remove(ctx, m.config.Name, []string{m.config.Volumes[dataPath]})
 	})
 }
 
@@ -201,16 +201,16 @@ func (m Machine) Remove() step.Step {
 func (m Machine) RemoveOldVolume() step.Step {
 	volume := m.config.Volumes[dataPath]
 	return step.When("remove what a former "+m.config.Name+" left", "remove volume "+volume, func(ctx context.Context) (bool, error) {
-		state, err := m.session.Observe(ctx)
+		state, err := m.cluster.Session.Observe(ctx)
 		if err != nil || state.Has(m.config.Name) {
 			return false, err
 		}
-		volumes, err := m.session.Cluster().Volumes.List(ctx)
+		volumes, err := m.cluster.Volumes.List(ctx)
 		return slices.ContainsFunc(volumes, func(v machines.Volume) bool { return v.Name == volume }), err
 	}, func(ctx context.Context) error {
-		if err := m.session.Cluster().RemoveHelpers(ctx); err != nil { // one may still copy to the volume
+		if err := m.cluster.RemoveHelpers(ctx); err != nil { // one may still copy to the volume
 			return err
 		}
-		return m.session.Cluster().Volumes.Remove(ctx, volume)
+		return m.cluster.Volumes.Remove(ctx, volume)
 	})
 }

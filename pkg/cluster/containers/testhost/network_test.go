@@ -7,6 +7,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
@@ -23,15 +24,17 @@ func TestANetworkThatIsTakenMeanwhile(t *testing.T) {
 	}
 }
 
-func unitCluster(t *testing.T, name string) *session.Session {
+func unitCluster(t *testing.T, name string) containers.Cluster {
 	t.Helper()
-	s, err := session.Open(session.Options{Name: fmt.Sprintf("unit-%d-%s", os.Getpid(), name), CacheDir: t.TempDir()}, nil)
+	s, err := session.Open(session.Options{Name: fmt.Sprintf("unit-%d-%s", os.Getpid(), name), Provider: containers.Choice{}, CacheDir: t.TempDir()}, nil)
+	must.NoError(t, err)
+	c, err := containers.Of(s)
 	must.NoError(t, err)
 	t.Cleanup(func() {
-		if err := s.Cluster().RemoveNetwork(context.Background(), s.Name); err != nil {
+		if err := c.RemoveNetwork(context.Background(), c.Name); err != nil {
 			t.Error(err)
 		}
-		s.Engine.Close()
+		must.NoError(t, s.Close())
 	})
-	return s
+	return c
 }

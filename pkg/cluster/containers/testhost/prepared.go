@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -16,9 +16,9 @@ type PreparedDisk struct {
 }
 
 // FindPreparedDisk returns the prepared disk with a key.
-func FindPreparedDisk(ctx context.Context, s *session.Session, key string) (p PreparedDisk, err error) {
+func FindPreparedDisk(ctx context.Context, c containers.Cluster, key string) (p PreparedDisk, err error) {
 	if p.Key = key; key != "" {
-		p.Volume, err = s.Cluster().Disks.Find(ctx, key)
+		p.Volume, err = c.Disks.Find(ctx, key)
 	}
 	return p, err
 }
@@ -28,19 +28,19 @@ func FindPreparedDisk(ctx context.Context, s *session.Session, key string) (p Pr
 const sparePrepared = 5 << 30
 
 // begin returns the empty volume of a new prepared disk; "" if none is to be made.
-func (p PreparedDisk) begin(ctx context.Context, s *session.Session, free int64) (string, error) {
+func (p PreparedDisk) begin(ctx context.Context, c containers.Cluster, free int64) (string, error) {
 	if p.Key == "" || free < sparePrepared {
 		return "", nil
 	}
-	return s.Cluster().Disks.Begin(ctx)
+	return c.Disks.Begin(ctx)
 }
 
 // TakeBack removes the disk that a failed run has made, if it had to make one.
-func (p PreparedDisk) TakeBack(ctx context.Context, s *session.Session) error {
+func (p PreparedDisk) TakeBack(ctx context.Context, c containers.Cluster) error {
 	if p.Key == "" || p.Volume != "" {
 		return nil
 	}
-	return s.Cluster().Disks.RemoveOwn(ctx, p.Key)
+	return c.Disks.RemoveOwn(ctx, p.Key)
 }
 
 // CopyTo returns the step that copies the disk to new hosts.
@@ -50,7 +50,7 @@ func (p PreparedDisk) CopyTo(hosts []Machine) step.Step {
 		if err != nil {
 			return err
 		}
-		return CopyDisk(ctx, hosts[0].session, hosts[0].Image(), p.Volume, targets...)
+		return CopyDisk(ctx, hosts[0].cluster, hosts[0].Image(), p.Volume, targets...)
 	}).If(p.Volume != "" && len(hosts) > 0)
 }
 

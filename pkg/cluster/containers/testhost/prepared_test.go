@@ -1,6 +1,10 @@
 package testhost
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers"
+)
 
 // TestNoPreparedDiskWithoutRoom: it would take the space that hosts need.
 func TestNoPreparedDiskWithoutRoom(t *testing.T) {
@@ -8,7 +12,7 @@ func TestNoPreparedDiskWithoutRoom(t *testing.T) {
 		key  string
 		free int64
 	}{{"a", sparePrepared - 1}, {"", sparePrepared}} {
-		if disk, err := (PreparedDisk{Key: c.key}).begin(t.Context(), nil, c.free); err != nil || disk != "" {
+		if disk, err := (PreparedDisk{Key: c.key}).begin(t.Context(), containers.Cluster{}, c.free); err != nil || disk != "" {
 			t.Errorf("key %q, %d bytes free: disk %q, %v", c.key, c.free, disk, err)
 		}
 	}

@@ -25,8 +25,8 @@ type SharedFile struct{ From, Name string }
 
 // Share returns the step that gives the shared files to all hosts of a cluster.
 func (u Setup) Share() step.Step {
-	l := localFiles{u.Session.SharedDir(), u.Files}
-	if u.Session.Engine.Remote() {
+	l := localFiles{u.Cluster.Session.SharedDir(), u.Files}
+	if u.Cluster.Engine.Remote() {
 		r := remoteFiles{u, l}
 		return step.Step{Name: "send files to the engine", Check: r.missing, Apply: r.send, Waits: true}
 	}
@@ -99,7 +99,7 @@ func (r remoteFiles) sent(ctx context.Context, file SharedFile) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	size, at, err := r.Session.Cluster().Machines.File(ctx, r.Topology.Nodes()[0].Name, SharedDir+"/"+file.Name)
+	size, at, err := r.Cluster.Machines.File(ctx, r.Topology.Nodes()[0].Name, SharedDir+"/"+file.Name)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return false, err
 	}
@@ -125,7 +125,7 @@ func (r remoteFiles) send(ctx context.Context) error {
 func (r remoteFiles) sendFile(ctx context.Context, shared SharedFile) error {
 	return withFile(ctx, "send "+shared.From, shared.From, func(content io.Reader, info os.FileInfo) error {
 		sent := docker.SentFile{Name: shared.Name, Size: info.Size(), ModTime: info.ModTime(), Content: content}
-		return r.Session.Cluster().Volumes.Fill(ctx, sharedVolume(r.Session.Name), Image(r.Topology), sent)
+		return r.Cluster.Volumes.Fill(ctx, sharedVolume(r.Cluster.Name), Image(r.Topology), sent)
 	})
 }
 

@@ -1,11 +1,11 @@
-package preflight
+package requirements
 
 import (
 	"context"
 	"fmt"
 	"strings"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/filesystem"
@@ -29,14 +29,14 @@ type engineMachine struct {
 	remote  bool
 }
 
-func machineOf(ctx context.Context, s *session.Session) (engineMachine, error) {
-	info, err := s.Engine.Facts(ctx)
+func machineOf(ctx context.Context, c containers.Cluster) (engineMachine, error) {
+	info, err := c.Engine.Facts(ctx)
 	if err != nil {
-		return engineMachine{}, s.NoAnswer(err)
+		return engineMachine{}, c.Session.Provider.NoAnswer(err)
 	}
 	name, err := host.HostName()
 	here := err == nil && name == strings.ToLower(info.Name)
-	return engineMachine{info.ServerVersion, info.DockerRootDir, info.NCPU, info.MemTotal, here, s.Engine.Remote()}, nil
+	return engineMachine{info.ServerVersion, info.DockerRootDir, info.NCPU, info.MemTotal, here, c.Engine.Remote()}, nil
 }
 
 // capacity returns what the engine's machine lacks for the new nodes. Memory, disk and ports

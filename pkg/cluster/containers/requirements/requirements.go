@@ -1,6 +1,6 @@
-// Package preflight checks a cluster before a command changes it. The checks
-// change nothing. They are functions of the desired and the observed nodes.
-package preflight
+// Package requirements checks, before a command changes a cluster of containers, whether its engine
+// can run the requested hosts. The checks change nothing.
+package requirements
 
 import (
 	"context"
@@ -27,11 +27,11 @@ type checks struct {
 // Check returns all problems that would stop `cluster up` with this setup, which
 // removes all hosts first if recreate is set.
 func Check(ctx context.Context, setup testhost.Setup, recreate bool) error {
-	engine, err := machineOf(ctx, setup.Session)
+	engine, err := machineOf(ctx, setup.Cluster)
 	if err != nil {
 		return err
 	}
-	state, err := setup.Session.Observe(ctx)
+	state, err := setup.Cluster.Session.Observe(ctx)
 	if err != nil {
 		return err
 	}
@@ -81,19 +81,19 @@ func programFit(path string) ([]error, error) {
 
 // clashes returns the containers and networks of others that have the names of this cluster.
 func (c checks) clashes(ctx context.Context) (errs []error, err error) {
-	found, err := machines.All(ctx, c.Session.Engine)
+	found, err := machines.All(ctx, c.Cluster.Engine)
 	if err != nil {
 		return nil, err
 	}
 	for _, m := range found {
-		if (c.Topology.Has(m.Name) || slices.Contains(testhost.BesideHosts(c.Session.Name), m.Name)) && m.Cluster != c.Session.Name {
-			errs = append(errs, clash(c.Session.Name, "container "+m.Name))
+		if (c.Topology.Has(m.Name) || slices.Contains(testhost.BesideHosts(c.Cluster.Name), m.Name)) && m.Cluster != c.Cluster.Name {
+			errs = append(errs, clash(c.Cluster.Name, "container "+m.Name))
 		}
 	}
-	networks, err := c.Session.Engine.Networks(ctx)
+	networks, err := c.Cluster.Engine.Networks(ctx)
 	for _, n := range networks {
-		if n.Name == c.Session.Name && n.Cluster != c.Session.Name {
-			errs = append(errs, clash(c.Session.Name, "network "+n.Name))
+		if n.Name == c.Cluster.Name && n.Cluster != c.Cluster.Name {
+			errs = append(errs, clash(c.Cluster.Name, "network "+n.Name))
 		}
 	}
 	return errs, err

@@ -1,4 +1,4 @@
-package preflight
+package requirements
 
 import (
 	"context"
@@ -11,7 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/preflight"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/addresses"
@@ -24,22 +25,22 @@ import (
 // overlaps compares the subnet with the engine's networks, except the cluster's
 // own, and with the routes of this machine if the engine runs on it.
 func (c checks) overlaps(ctx context.Context) ([]error, error) {
-	networks, err := c.Session.Engine.Networks(ctx)
+	networks, err := c.Cluster.Engine.Networks(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for _, n := range networks {
-		if n.Name != c.Session.Name || n.Cluster != c.Session.Name {
+		if n.Name != c.Cluster.Name || n.Cluster != c.Cluster.Name {
 			continue
 		}
 		switch {
 		case len(n.Subnets) == 0 || n.Subnets[0] == c.Topology.Subnet():
 			return nil, nil // the overlapping route is the cluster's own
 		case c.recreate:
-			others := slices.DeleteFunc(networks, func(one docker.Network) bool { return one.Name == c.Session.Name })
+			others := slices.DeleteFunc(networks, func(one docker.Network) bool { return one.Name == c.Cluster.Name })
 			return c.overlapping(others, n.Subnets[0])
 		}
-		return []error{Differs(c.Session.Name, []config.Difference{{
+		return []error{preflight.Differs(c.Cluster.Name, []config.Difference{{
 			Given: c.Topology.Subnet().String(), InForce: n.Subnets[0].String(), From: config.Origin{Source: config.FromFlag, Where: "--dind-subnet"},
 		}})}, nil
 	}
@@ -112,20 +113,20 @@ func (c checks) overlap(with neighbour, all []neighbour) error {
 // engine and with no route. Until the caller calls
 // release, no other run of this user chooses it: the run may build images for minutes before it
 // creates the network.
-func FreeSubnet(ctx context.Context, s *session.Session) (free netip.Prefix, release func(), err error) {
-	engine, err := machineOf(ctx, s)
+func FreeSubnet(ctx context.Context, c containers.Cluster) (free netip.Prefix, release func(), err error) {
+	engine, err := machineOf(ctx, c)
 	if err != nil {
 		return netip.Prefix{}, nil, err
 	}
-	networks, err := s.Engine.Networks(ctx)
+	networks, err := c.Engine.Networks(ctx)
 	if err != nil {
-		return netip.Prefix{}, nil, s.NoAnswer(err)
+		return netip.Prefix{}, nil, c.Session.Provider.NoAnswer(err)
 	}
 	all, err := engine.neighbours(networks, netip.Prefix{})
 	if err != nil {
 		return netip.Prefix{}, nil, err
 	}
-	return reserved(ctx, s.CacheDir, freeSubnets(all))
+	return reserved(ctx, c.Session.CacheDir, freeSubnets(all))
 }
 
 // reserved returns the first subnet that no other run has reserved in dir.

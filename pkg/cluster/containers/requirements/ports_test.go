@@ -1,15 +1,13 @@
-package preflight
+package requirements
 
 import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/testhost"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
@@ -66,10 +64,7 @@ func TestTheAPIPortOfARemoteEngine(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must.NoError(t, err)
 	defer l.Close()
-	s, err := session.Open(session.Options{Name: fmt.Sprintf("unit-%d", os.Getpid()), CacheDir: t.TempDir()}, nil)
-	must.NoError(t, err)
-	defer s.Engine.Close()
-	setup := testhost.Setup{Session: s, Publish: true, APIPort: l.Addr().(*net.TCPAddr).Port}
+	setup := testhost.Setup{Cluster: unitCluster(t), Publish: true, APIPort: l.Addr().(*net.TCPAddr).Port}
 	for remote, want := range map[bool]int{false: 1, true: 0} {
 		err := checks{Setup: setup, engine: engineMachine{remote: remote}}.portTaken(t.Context())
 		if found := step.Problems(err); len(found) != want || want > 0 && !strings.HasPrefix(found[0].Text, "--apiserver-port ") {

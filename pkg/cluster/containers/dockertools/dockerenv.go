@@ -1,4 +1,4 @@
-package tools
+package dockertools
 
 import (
 	"context"
@@ -16,9 +16,10 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/access"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -48,13 +49,13 @@ var portScope = session.Scope{Needs: session.Nodes, Lock: session.ClusterLock}
 // OpenDockerEnv gives this user's docker client access to the Docker of a node,
 // with certificates that only this cluster accepts.
 func OpenDockerEnv(ctx context.Context, options session.Options, name string) (env DockerEnv, err error) {
-	err = onRunning(ctx, options, portScope, name, func(s *session.Session, n topology.Node) error {
-		if s.Engine.Remote() {
+	err = onRunning(ctx, options, portScope, name, func(c containers.Cluster, n topology.Node) error {
+		if c.Engine.Remote() {
 			return &step.Problem{Name: "engine-remote", Text: "this machine has no route to the nodes of a remote engine",
 				Remedy: "run this on the engine's machine"}
 		}
-		p := dockerTLS{s, n}
-		env = DockerEnv{Node: n.Name, Host: "tcp://" + p.address(), CertPath: p.certs().dir(), Engine: s.Engine.Address}
+		p := dockerTLS{c.Session, n}
+		env = DockerEnv{Node: n.Name, Host: "tcp://" + p.address(), CertPath: p.certs().dir(), Engine: c.Engine.Address}
 		return p.open(ctx)
 	})
 	return env, err
@@ -112,7 +113,7 @@ func (p dockerTLS) putCertificates(ctx context.Context) error {
 
 // run runs dockerPortScript on the node; do is "open" or "close".
 func (p dockerTLS) run(ctx context.Context, do string) error {
-	if err := p.session.Node(p.node.Name).Run(ctx, driver.Script(dockerPortScript, do, dockerTLSDir, strconv.Itoa(dockerPort))...); err != nil {
+	if err := access.Run(ctx, p.session.Node(p.node.Name), access.Script(dockerPortScript, do, dockerTLSDir, strconv.Itoa(dockerPort))...); err != nil {
 		return fmt.Errorf("%s the TLS port of %s: %w", do, p.node.Name, err)
 	}
 	return nil
@@ -123,7 +124,7 @@ func (p dockerTLS) run(ctx context.Context, do string) error {
 // any cluster of this user.
 func CloseDockerEnv(ctx context.Context, options session.Options, name string, env DockerEnv) error {
 	if name != "" {
-		return onRunning(ctx, options, portScope, name, func(s *session.Session, n topology.Node) error {
+		return session.OnRunning(ctx, options, portScope, name, func(s *session.Session, n topology.Node) error {
 			return dockerTLS{s, n}.run(ctx, "close")
 		})
 	}

@@ -1,4 +1,4 @@
-package tools
+package dockertools
 
 import (
 	"crypto/tls"

@@ -1,4 +1,4 @@
-package apiserver
+package testhost
 
 import (
 	"context"
@@ -14,7 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/apiserver"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -23,13 +24,13 @@ import (
 // its hosts. It keeps its client, because the hosts keep their addresses and
 // certificates.
 type Waiter struct {
-	session *session.Session
+	cluster containers.Cluster
 	mu      sync.Mutex
 	client  kubernetes.Interface
 }
 
 // NewWaiter returns the waiter of a cluster.
-func NewWaiter(s *session.Session) *Waiter { return &Waiter{session: s} }
+func NewWaiter(c containers.Cluster) *Waiter { return &Waiter{cluster: c} }
 
 // Steps returns steps that wait for the DNS and for each of these nodes.
 func (w *Waiter) Steps(hosts []string) []step.Step {
@@ -51,7 +52,7 @@ func (w *Waiter) connect(ctx context.Context) (kubernetes.Interface, error) {
 	if w.client != nil {
 		return w.client, nil
 	}
-	client, err := Connect(ctx, w.session, "").Client()
+	client, err := apiserver.Connect(ctx, w.cluster.Session, "").Client()
 	if err == nil {
 		w.client = client
 	}
@@ -61,7 +62,7 @@ func (w *Waiter) connect(ctx context.Context) (kubernetes.Interface, error) {
 // node waits for a status of the kubelet that is newer than the last start of its
 // host. The API server still has the status from before the start.
 func (w *Waiter) node(ctx context.Context, name string) error {
-	machine, err := w.session.Cluster().Machines.Inspect(ctx, name, false)
+	machine, err := w.cluster.Machines.Inspect(ctx, name, false)
 	if err != nil {
 		return err
 	}
@@ -105,7 +106,7 @@ func (w *Waiter) dns(ctx context.Context) error {
 
 // serves returns an error unless the pod is Ready, with containers that are younger than its host.
 func (w *Waiter) serves(ctx context.Context, p *corev1.Pod) error {
-	machine, err := w.session.Cluster().Machines.Inspect(ctx, p.Spec.NodeName, false)
+	machine, err := w.cluster.Machines.Inspect(ctx, p.Spec.NodeName, false)
 	if err != nil {
 		return err
 	}
@@ -117,13 +118,5 @@ func (w *Waiter) serves(ctx context.Context, p *corev1.Pod) error {
 			return errors.New("pod " + p.Name + " has not been started since its host was")
 		}
 	}
-	return PodReady(*p)
-}
-
-// PodReady returns an error unless the pod is Ready.
-func PodReady(p corev1.Pod) error {
-	if !kube.PodReady(p) {
-		return errors.New("pod " + p.Name + " is not Ready")
-	}
-	return nil
+	return apiserver.PodReady(*p)
 }

@@ -1,4 +1,4 @@
-package preflight
+package requirements
 
 import (
 	"context"
@@ -9,9 +9,8 @@ import (
 	"os"
 	"slices"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/apiserver"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/testhost"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
@@ -25,8 +24,8 @@ const portRemedy = "give the node another port"
 var loopback = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 
 // NewNode returns the problems of the ports and mounts of a node that is added.
-func NewNode(ctx context.Context, s *session.Session, n topology.Node) error {
-	engine, err := machineOf(ctx, s)
+func NewNode(ctx context.Context, c containers.Cluster, n topology.Node) error {
+	engine, err := machineOf(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -98,7 +97,7 @@ func (c checks) portTaken(ctx context.Context) error {
 	if !c.Publish || c.engine.remote {
 		return nil
 	}
-	if front, _, err := c.Session.Cluster().Attached(ctx, apiserver.FrontName(c.Session.Name)); err != nil || slices.Contains(slices.Collect(maps.Values(front.Ports)), uint16(c.APIPort)) {
+	if front, _, err := c.Cluster.Attached(ctx, containers.FrontName(c.Cluster.Name)); err != nil || slices.Contains(slices.Collect(maps.Values(front.Ports)), uint16(c.APIPort)) {
 		return err
 	}
 	err := host.PortFree(netip.AddrPortFrom(loopback, uint16(c.APIPort)))
@@ -116,7 +115,7 @@ func (c checks) registryPort(ctx context.Context) ([]error, error) {
 	}
 	taken := c.samePort()
 	if taken == nil {
-		now, _, err := c.Session.Cluster().Attached(ctx, testhost.RegistryName(c.Session.Name))
+		now, _, err := c.Cluster.Attached(ctx, testhost.RegistryName(c.Cluster.Name))
 		own := now.Running && slices.Contains(slices.Collect(maps.Values(now.Ports)), uint16(c.Registry.Port))
 		if err != nil || !c.engine.here || own {
 			return nil, err

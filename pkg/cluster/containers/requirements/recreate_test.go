@@ -1,4 +1,4 @@
-package preflight
+package requirements
 
 import (
 	"bytes"
@@ -15,8 +15,7 @@ import (
 	"github.com/moby/moby/api/types/network"
 	"github.com/moby/moby/client"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/apiserver"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/machines"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
@@ -32,11 +31,11 @@ func TestHostsThatAreCreatedAgain(t *testing.T) {
 		{Name: "master-1", Role: topology.Master, NanoCPUs: 64e9, Ports: []string{"8080:80"}},
 		{Name: "db", Role: topology.Worker, Mounts: []string{t.TempDir() + "/none:/a"}, Ports: []string{"8080:81"}},
 	}
-	var found []machines.Found
+	var found []topology.NodeState
 	for _, spec := range specs {
-		found = append(found, machines.Found{Name: "k-" + spec.Name, Cluster: "k", State: "running", Labels: spec.Labels()})
+		found = append(found, hostOf("k-"+spec.Name, spec, "docker-28.5"))
 	}
-	state := topology.Observed("k", found)
+	state := topology.Observed(found)
 	for recreate, want := range map[bool][]string{false: nil, true: {"cluster-cpus", "node-mount", "node-port"}} {
 		nodes := topology.Request{Subnet: topology.DefaultSubnet, Nodes: specs}.Topology("k", topology.State{})
 		c := checks{testhost.Setup{Topology: nodes}, recreate, state, engineMachine{root: "/", cpus: 2, memory: 1 << 30, here: true}}
@@ -56,17 +55,15 @@ func TestHostsThatAreCreatedAgain(t *testing.T) {
 // TestAnotherPortOfTheFront: the front exists with a port, and a program of this machine has the
 // port that is requested now.
 func TestAnotherPortOfTheFront(t *testing.T) {
-	s, err := session.Open(session.Options{Name: fmt.Sprintf("unit-%d", os.Getpid()), CacheDir: t.TempDir()}, nil)
-	must.NoError(t, err)
+	c := unitCluster(t)
 	t.Cleanup(func() {
-		if err := s.Cluster().Remove(context.Background(), session.RecordNote); err != nil {
+		if err := c.Remove(context.Background(), session.RecordNote); err != nil {
 			t.Error(err)
 		}
-		s.Engine.Close()
 	})
-	labels := map[string]string{docker.ClusterLabel: s.Name}
-	image := s.Name + ":1"
-	must.NoError(t, s.Engine.Images().Import(t.Context(), image, bytes.NewReader(make([]byte, 1024)), "LABEL "+docker.ClusterLabel+"="+s.Name))
+	labels := map[string]string{docker.ClusterLabel: c.Name}
+	image := c.Name + ":1"
+	must.NoError(t, c.Engine.Images().Import(t.Context(), image, bytes.NewReader(make([]byte, 1024)), "LABEL "+docker.ClusterLabel+"="+c.Name))
 	taken := func() int {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		must.NoError(t, err)
@@ -74,17 +71,36 @@ func TestAnotherPortOfTheFront(t *testing.T) {
 		return l.Addr().(*net.TCPAddr).Port
 	}
 	own, other := taken(), taken()
-	_, err = s.Engine.ContainerCreate(t.Context(), client.ContainerCreateOptions{
-		Name: apiserver.FrontName(s.Name), Config: &container.Config{Image: image, Cmd: []string{"/front"}, Labels: labels},
+	_, err := c.Engine.ContainerCreate(t.Context(), client.ContainerCreateOptions{
+		Name: containers.FrontName(c.Name), Config: &container.Config{Image: image, Cmd: []string{"/front"}, Labels: labels},
 		HostConfig: &container.HostConfig{NetworkMode: "none", PortBindings: network.PortMap{
 			network.MustParsePort("6443/tcp"): {{HostIP: netip.MustParseAddr("127.0.0.1"), HostPort: fmt.Sprint(own)}},
 		}},
 	})
 	must.NoError(t, err)
 	for port, want := range map[int]string{own: "", other: "cluster-port"} {
-		c := checks{Setup: testhost.Setup{Session: s, APIPort: port, Publish: true}, recreate: true}
+		c := checks{Setup: testhost.Setup{Cluster: c, APIPort: port, Publish: true}, recreate: true}
 		if got := problemName(c.portTaken(t.Context())); got != want {
 			t.Errorf("port %d, while the front has %d: %q, want %q", port, own, got, want)
 		}
 	}
+}
+
+// unitCluster opens a cluster on the Docker of this machine.
+func unitCluster(t *testing.T) containers.Cluster {
+	t.Helper()
+	name := fmt.Sprintf("unit-%d", os.Getpid())
+	s, err := session.Open(session.Options{Name: name, Provider: containers.Choice{}, CacheDir: t.TempDir()}, nil)
+	must.NoError(t, err)
+	t.Cleanup(func() { must.NoError(t, s.Close()) })
+	c, err := containers.Of(s)
+	must.NoError(t, err)
+	return c
+}
+
+func problemName(err error) string {
+	for _, p := range step.Problems(err) {
+		return p.Name
+	}
+	return ""
 }
