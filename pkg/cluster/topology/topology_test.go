@@ -115,3 +115,12 @@ func TestATopologyFindsItsNodes(t *testing.T) {
 		}
 	}
 }
+
+// TestNodesWithoutANetworkOfTheirOwn: the addresses of machines do not come from the cluster.
+func TestNodesWithoutANetworkOfTheirOwn(t *testing.T) {
+	there := NodeState{Node: Node{Name: "k-master-1", Role: Master, Addr: netip.MustParseAddr("192.0.2.7"), Spec: Spec{Name: "master-1", Role: Master}}}
+	got := shown(Request{Masters: 1, Workers: 1}.Topology("k", Observed([]NodeState{there})))
+	if want := []string{"k-master-1 192.0.2.7", "k-worker-1 invalid IP"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
