@@ -56,7 +56,7 @@ func TestAllProblemsAreToldAtOnce(t *testing.T) {
 }
 
 func TestEngineThatDoesNotAnswer(t *testing.T) {
-	engine := containers.Choice{Choice: docker.Choice{Address: "unix://" + filepath.Join(t.TempDir(), "none.sock")}}
+	engine := containers.EngineChoice{Choice: docker.Choice{Address: "unix://" + filepath.Join(t.TempDir(), "none.sock")}}
 	options := Options{Options: session.Options{Provider: engine, CacheDir: t.TempDir()}}
 	_, err := Hosts(context.Background(), options, nil)
 	problems := step.Problems(err)

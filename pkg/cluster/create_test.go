@@ -69,7 +69,7 @@ func TestPlansOfACreation(t *testing.T) {
 			adapt,
 		}},
 	} {
-		options, err := Options{Options: session.Options{Name: "k", Provider: containers.Choice{}, CacheDir: t.TempDir()}, Request: topology.Request{Workers: 1}}.withDefaults()
+		options, err := Options{Options: session.Options{Name: "k", Provider: containers.EngineChoice{}, CacheDir: t.TempDir()}, Request: topology.Request{Workers: 1}}.withDefaults()
 		must.NoError(t, err)
 		s, err := session.Open(options.Options, nil)
 		must.NoError(t, err)

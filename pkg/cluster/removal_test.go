@@ -23,7 +23,7 @@ import (
 func noHosts(t *testing.T) (containers.Cluster, Options, session.Record) {
 	t.Helper()
 	options, err := Options{
-		Options: session.Options{Name: fmt.Sprintf("unit-%d", os.Getpid()), Provider: containers.Choice{}, CacheDir: t.TempDir()},
+		Options: session.Options{Name: fmt.Sprintf("unit-%d", os.Getpid()), Provider: containers.EngineChoice{}, CacheDir: t.TempDir()},
 		Request: topology.Request{Workers: 2}, Kubernetes: "v1.37.2", KeepImages: true,
 		Made: config.Made{Given: map[string]string{"flannelBackend": "host-gw"}},
 	}.withDefaults()

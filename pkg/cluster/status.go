@@ -37,7 +37,7 @@ func List(ctx context.Context, options session.Options) ([]Summary, error) {
 	return summaries(clusters), nil
 }
 
-func summaries(clusters []provider.Cluster) (all []Summary) {
+func summaries(clusters []provider.Entry) (all []Summary) {
 	for _, c := range clusters {
 		if c.Remains {
 			continue
@@ -142,7 +142,7 @@ func Recorded(ctx context.Context, options session.Options) (*session.Record, er
 // unfinished returns the record of a cluster that has never been up: only its subnet is known.
 func unfinished(ctx context.Context, s *session.Session) (*session.Record, error) {
 	all, err := s.Provider.Clusters(ctx)
-	at := slices.IndexFunc(all, func(c provider.Cluster) bool { return c.Name == s.Name && c.Subnet.IsValid() })
+	at := slices.IndexFunc(all, func(c provider.Entry) bool { return c.Name == s.Name && c.Subnet.IsValid() })
 	if err != nil || at < 0 {
 		return nil, err
 	}

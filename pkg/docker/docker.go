@@ -1,4 +1,5 @@
-// Package docker is the only package that calls a Docker engine, local or remote.
+// Package docker is the client of a Docker engine, local or remote: containers of kube-bootstrap, commands
+// in containers, images, networks and facts of the engine.
 package docker
 
 import (

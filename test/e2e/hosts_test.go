@@ -79,7 +79,7 @@ func prepare(ctx context.Context) error {
 func hosts(t *testing.T, hostImage, subnet string, names ...string) []machine {
 	t.Helper()
 	options := cluster.Options{
-		Options: session.Options{Name: names[0], Provider: containers.Choice{}},
+		Options: session.Options{Name: names[0], Provider: containers.EngineChoice{}},
 		Request: topology.Request{Hosts: names, HostImage: hostImage, Subnet: netip.MustParsePrefix(subnet)},
 		Bundle:  built.bundle, Binary: built.binary, KeepImages: true,
 	}

@@ -13,7 +13,7 @@ import (
 // Cluster is a cluster of containers that a command has opened: its parts on the engine, and the
 // session that all kinds of clusters have.
 type Cluster struct {
-	machines.Cluster
+	machines.Objects
 	Session *session.Session
 }
 

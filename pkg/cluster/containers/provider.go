@@ -27,11 +27,11 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Choice selects the engine that runs the nodes. The zero value is the engine of the docker command.
-type Choice struct{ docker.Choice }
+// EngineChoice selects the engine that runs the nodes. The zero value is the engine of the docker command.
+type EngineChoice struct{ docker.Choice }
 
 // Open opens the provider of the engine. It does not connect yet.
-func (c Choice) Open() (provider.Provider, error) {
+func (c EngineChoice) Open() (provider.Provider, error) {
 	engine, err := c.Choice.Open()
 	if err != nil {
 		return nil, &step.Problem{Name: "engine", Text: err.Error(), Remedy: "correct --docker-host, --docker-context or DOCKER_HOST"}
@@ -43,7 +43,7 @@ func (c Choice) Open() (provider.Provider, error) {
 type Provider struct{ Engine *docker.Engine }
 
 // Clusters returns the clusters that have hosts or networks on the engine.
-func (p Provider) Clusters(ctx context.Context) ([]provider.Cluster, error) {
+func (p Provider) Clusters(ctx context.Context) ([]provider.Entry, error) {
 	found, err := machines.All(ctx, p.Engine)
 	if err != nil {
 		return nil, err
@@ -54,20 +54,20 @@ func (p Provider) Clusters(ctx context.Context) ([]provider.Cluster, error) {
 
 // clusters returns the clusters of networks and hosts. Hosts without their network are remains,
 // because the network is removed last.
-func clusters(networks []docker.Network, found []machines.Found) []provider.Cluster {
-	all := map[string]provider.Cluster{}
+func clusters(networks []docker.Network, found []machines.Listed) []provider.Entry {
+	all := map[string]provider.Entry{}
 	for _, m := range found {
-		all[m.Cluster] = provider.Cluster{Name: m.Cluster, Nodes: stateOf(m.Cluster, found), Remains: true}
+		all[m.Cluster] = provider.Entry{Name: m.Cluster, Nodes: stateOf(m.Cluster, found), Remains: true}
 	}
 	for _, n := range networks {
-		c := provider.Cluster{Name: n.Cluster, Nodes: stateOf(n.Cluster, found), Remains: len(n.Subnets) == 0}
+		c := provider.Entry{Name: n.Cluster, Nodes: stateOf(n.Cluster, found), Remains: len(n.Subnets) == 0}
 		if !c.Remains {
 			c.Subnet = n.Subnets[0]
 		}
 		all[n.Cluster] = c
 	}
 	delete(all, "") // what belongs to no cluster
-	return slices.SortedFunc(maps.Values(all), func(a, b provider.Cluster) int { return cmp.Compare(a.Name, b.Name) })
+	return slices.SortedFunc(maps.Values(all), func(a, b provider.Entry) int { return cmp.Compare(a.Name, b.Name) })
 }
 
 // Nodes returns the hosts of a cluster, running or not.
@@ -92,7 +92,7 @@ func Labels(s topology.Spec) map[string]string {
 }
 
 // stateOf returns the nodes of a cluster. A container without a stored Spec is a bare host.
-func stateOf(cluster string, found []machines.Found) topology.State {
+func stateOf(cluster string, found []machines.Listed) topology.State {
 	var nodes []topology.NodeState
 	for _, m := range found {
 		if m.Cluster != cluster {
@@ -109,7 +109,7 @@ func stateOf(cluster string, found []machines.Found) topology.State {
 // Exists reports whether the engine has any container, network, volume or image of a cluster.
 func (p Provider) Exists(ctx context.Context, cluster string) (bool, error) {
 	all, err := p.Clusters(ctx)
-	if err != nil || slices.ContainsFunc(all, func(c provider.Cluster) bool { return c.Name == cluster }) {
+	if err != nil || slices.ContainsFunc(all, func(c provider.Entry) bool { return c.Name == cluster }) {
 		return err == nil, err
 	}
 	parts := machines.Of(p.Engine, cluster)

@@ -24,7 +24,7 @@ import (
 // here returns the provider of the Docker of this machine.
 func here(t *testing.T) Provider {
 	t.Helper()
-	p, err := Choice{}.Open()
+	p, err := EngineChoice{}.Open()
 	must.NoError(t, err)
 	t.Cleanup(func() { must.NoError(t, p.Close()) })
 	return p.(Provider)
@@ -44,7 +44,7 @@ func TestAnEngineIsAProvider(t *testing.T) {
 
 func TestTheSettingsOfANodeAreReadBackFromItsContainer(t *testing.T) {
 	spec := topology.Spec{Name: "gpu", Role: topology.Worker, NanoCPUs: 15e8, Args: []string{"--node-label=a=b"}}
-	state := stateOf("k", []machines.Found{
+	state := stateOf("k", []machines.Listed{
 		{Name: "k-gpu", Cluster: "k", State: "running", Labels: Labels(spec)}, {Name: "k-bare", Cluster: "k"}, {Name: "other", Cluster: "o"},
 	})
 	if got, _ := state.Node("k-gpu"); !reflect.DeepEqual(got.Spec, spec) || !got.Running() {
@@ -64,7 +64,7 @@ func TestClustersOfAnEngine(t *testing.T) {
 		{Name: "empty", Cluster: "empty", Subnets: []netip.Prefix{subnet}},
 	}
 	var got []string
-	for _, c := range clusters(networks, []machines.Found{{Name: "up-a", Cluster: "up"}, {Name: "left-a", Cluster: "left"}, {Name: "mine"}}) {
+	for _, c := range clusters(networks, []machines.Listed{{Name: "up-a", Cluster: "up"}, {Name: "left-a", Cluster: "left"}, {Name: "mine"}}) {
 		got = append(got, fmt.Sprint(c.Name, c.Nodes.Names(), c.Subnet.IsValid(), c.Remains))
 	}
 	want := []string{"empty[] true false", "left[left-a] false true", "up[up-a] true false"}

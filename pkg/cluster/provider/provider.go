@@ -24,7 +24,7 @@ type Opener interface {
 // Provider is the place of the nodes of clusters.
 type Provider interface {
 	// Clusters returns all clusters in the order of their names.
-	Clusters(ctx context.Context) ([]Cluster, error)
+	Clusters(ctx context.Context) ([]Entry, error)
 	// Nodes observes the nodes of a cluster.
 	Nodes(ctx context.Context, cluster string) (topology.State, error)
 	// Node returns the access to a node by its host name. It does not connect yet.
@@ -60,8 +60,8 @@ type Notes interface {
 	Forget(ctx context.Context, key string) error
 }
 
-// Cluster is a cluster of a provider.
-type Cluster struct {
+// Entry is a cluster in the list of a provider.
+type Entry struct {
 	Name    string
 	Nodes   topology.State
 	Subnet  netip.Prefix // of its nodes; the zero value if they have no network of their own

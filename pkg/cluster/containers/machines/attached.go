@@ -18,7 +18,7 @@ type Attached struct {
 
 // Attached returns a helper container of the cluster; ok is false if it does not
 // exist.
-func (c Cluster) Attached(ctx context.Context, name string) (at Attached, ok bool, err error) {
+func (c Objects) Attached(ctx context.Context, name string) (at Attached, ok bool, err error) {
 	now, err := c.Engine.ContainerInspect(ctx, name, client.ContainerInspectOptions{})
 	found := now.Container
 	if errdefs.IsNotFound(err) || err == nil && found.Config.Labels[docker.ClusterLabel] != c.Name {

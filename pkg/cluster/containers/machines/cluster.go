@@ -19,23 +19,23 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Cluster is a cluster on an engine. It need not exist.
-type Cluster struct {
+// Objects are the Docker objects of a cluster on its engine. The cluster need not exist.
+type Objects struct {
 	Engine   *docker.Engine
 	Name     string
 	Machines Machines
 	Volumes  Volumes
-	Notes    Notes
+	Notes    VolumeNotes
 	Disks    PreparedDisks
 
 	helpers helpers
 }
 
-// Of returns the cluster of this name on an engine.
-func Of(engine *docker.Engine, name string) Cluster {
+// Of returns the objects of the cluster of this name on an engine.
+func Of(engine *docker.Engine, name string) Objects {
 	h := helpers{engine, name}
 	volumes := Volumes{engine, name, h}
-	return Cluster{engine, name, Machines{engine, volumes}, volumes, Notes{name, volumes}, PreparedDisks{engine, name}, h}
+	return Objects{engine, name, Machines{engine, volumes}, volumes, VolumeNotes{name, volumes}, PreparedDisks{engine, name}, h}
 }
 
 // clusterOwner is the value of docker.OurLabel for machines, volumes and networks.
@@ -50,8 +50,8 @@ func clusterLabels(name string) map[string]string {
 	return map[string]string{docker.OurLabel: clusterOwner, docker.ClusterLabel: name}
 }
 
-// Found is any container of the engine, a node or not.
-type Found struct {
+// Listed is any container of the engine, a node or not.
+type Listed struct {
 	ID      string
 	Name    string
 	Cluster string // "" if it belongs to no cluster
@@ -67,7 +67,7 @@ type Found struct {
 var containerName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]*$`)
 
 // All lists all containers of the engine, except helper containers of clusters.
-func All(ctx context.Context, engine *docker.Engine) (all []Found, err error) {
+func All(ctx context.Context, engine *docker.Engine) (all []Listed, err error) {
 	list, err := engine.ContainerList(ctx, client.ContainerListOptions{All: true})
 	for _, c := range list.Items {
 		cluster, name := c.Labels[docker.ClusterLabel], docker.NameOf(c)
@@ -77,7 +77,7 @@ func All(ctx context.Context, engine *docker.Engine) (all []Found, err error) {
 		if cluster != "" && !containerName.MatchString(name) {
 			return nil, fmt.Errorf("the engine has a host of cluster %s with the name %q, which Docker gives to no container", cluster, name)
 		}
-		m := Found{ID: c.ID, Name: name, Cluster: cluster, State: string(c.State), Image: c.Image, Created: c.Created, Labels: c.Labels}
+		m := Listed{ID: c.ID, Name: name, Cluster: cluster, State: string(c.State), Image: c.Image, Created: c.Created, Labels: c.Labels}
 		if c.NetworkSettings != nil && cluster != "" {
 			m.Addr = docker.AddrIn(c.NetworkSettings.Networks)
 		}
@@ -88,7 +88,7 @@ func All(ctx context.Context, engine *docker.Engine) (all []Found, err error) {
 
 // Remove removes all containers, then volumes, networks and images of the cluster, also
 // after an error. It removes the note with the key last only after everything else.
-func (c Cluster) Remove(ctx context.Context, last string) error {
+func (c Objects) Remove(ctx context.Context, last string) error {
 	err := errors.Join(removeContainers(ctx, c.Engine, ofCluster(c.Name)), c.removeVolumes(ctx, last), c.removeNetworks(ctx),
 		c.Engine.Images().RemoveAll(ctx, ofCluster(c.Name), docker.Gone))
 	if err != nil {
@@ -104,19 +104,19 @@ func removeContainers(ctx context.Context, engine *docker.Engine, filter client.
 	}))
 }
 
-func (c Cluster) removeVolumes(ctx context.Context, lastNote string) error {
+func (c Objects) removeVolumes(ctx context.Context, lastNote string) error {
 	all, err := c.Volumes.List(ctx)
 	others := slices.DeleteFunc(all, func(v Volume) bool { return v.Labels[noteKeyLabel] == lastNote })
 	return errors.Join(err, host.Together(others, func(v Volume) error { return c.Volumes.Remove(ctx, v.Name) }))
 }
 
 // Images lists the references of the images that were made of the cluster's machines.
-func (c Cluster) Images(ctx context.Context) ([]string, error) {
+func (c Objects) Images(ctx context.Context) ([]string, error) {
 	return c.Engine.Images().Matching(ctx, ofCluster(c.Name))
 }
 
 // MakeNetwork makes a bridge network of the cluster, whose gateway is its first address.
-func (c Cluster) MakeNetwork(ctx context.Context, name string, subnet netip.Prefix) error {
+func (c Objects) MakeNetwork(ctx context.Context, name string, subnet netip.Prefix) error {
 	subnet = subnet.Masked()
 	_, err := c.Engine.NetworkCreate(ctx, name, client.NetworkCreateOptions{
 		Driver: "bridge",
@@ -127,12 +127,12 @@ func (c Cluster) MakeNetwork(ctx context.Context, name string, subnet netip.Pref
 }
 
 // RemoveNetwork removes a network. A missing network is not an error.
-func (c Cluster) RemoveNetwork(ctx context.Context, name string) error {
+func (c Objects) RemoveNetwork(ctx context.Context, name string) error {
 	_, err := c.Engine.NetworkRemove(ctx, name, client.NetworkRemoveOptions{})
 	return step.Wrap(docker.Gone(err), "remove network %s", name)
 }
 
-func (c Cluster) removeNetworks(ctx context.Context) error {
+func (c Objects) removeNetworks(ctx context.Context) error {
 	list, err := c.Engine.NetworkList(ctx, client.NetworkListOptions{Filters: ofCluster(c.Name)})
 	return errors.Join(err, host.Together(list.Items, func(n network.Summary) error { return c.RemoveNetwork(ctx, n.ID) }))
 }

@@ -26,7 +26,7 @@ const engineHostScript = `cat /proc/1/status
 echo "Free: $(df -B1 --output=avail "/machine$1" | tail -n 1)"`
 
 // EngineHost inspects the host of the engine with a container of an image with a shell.
-func (c Cluster) EngineHost(ctx context.Context, image string) (EngineHost, error) {
+func (c Objects) EngineHost(ctx context.Context, image string) (EngineHost, error) {
 	found, err := c.Engine.Facts(ctx)
 	if err != nil {
 		return EngineHost{}, err

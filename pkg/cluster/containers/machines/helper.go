@@ -56,6 +56,6 @@ func (h helpers) output(ctx context.Context, options client.ContainerCreateOptio
 }
 
 // RemoveHelpers removes helper containers that a killed run has left running.
-func (c Cluster) RemoveHelpers(ctx context.Context) error {
+func (c Objects) RemoveHelpers(ctx context.Context) error {
 	return removeContainers(ctx, c.Engine, ofCluster(c.Name).Add("label", docker.OurLabel+"="+helper))
 }

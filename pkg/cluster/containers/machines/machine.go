@@ -30,10 +30,10 @@ type Machines struct {
 	volumes Volumes
 }
 
-// Machine is a container that behaves as a machine: its first process is an
+// Definition describes a machine, a container that behaves as one: its first process is an
 // init, it may do what the root of a machine may, and it comes back with the
 // engine under the same address.
-type Machine struct {
+type Definition struct {
 	Name       string // also its hostname
 	Cluster    string
 	Image      string
@@ -54,7 +54,7 @@ type Machine struct {
 }
 
 // Missing lists the changes that Start would make. A foreign container is an error.
-func (c Machines) Missing(ctx context.Context, m Machine) ([]string, error) {
+func (c Machines) Missing(ctx context.Context, m Definition) ([]string, error) {
 	now, err := c.engine.ContainerInspect(ctx, m.Name, client.ContainerInspectOptions{})
 	switch {
 	case errdefs.IsNotFound(err):
@@ -70,11 +70,11 @@ func (c Machines) Missing(ctx context.Context, m Machine) ([]string, error) {
 }
 
 // Start makes the machine if it is missing and switches it on.
-func (c Machines) Start(ctx context.Context, m Machine) error {
+func (c Machines) Start(ctx context.Context, m Definition) error {
 	return docker.WhileTaken(ctx, func() error { return c.start(ctx, m) })
 }
 
-func (c Machines) start(ctx context.Context, m Machine) error {
+func (c Machines) start(ctx context.Context, m Definition) error {
 	_, err := c.engine.ContainerInspect(ctx, m.Name, client.ContainerInspectOptions{})
 	if err == nil {
 		return c.SwitchOn(ctx, m.Name)
@@ -97,7 +97,7 @@ func (c Machines) start(ctx context.Context, m Machine) error {
 	return err
 }
 
-func (c Machines) createAndStart(ctx context.Context, m Machine, privileged bool) error {
+func (c Machines) createAndStart(ctx context.Context, m Definition, privileged bool) error {
 	options := m.createOptions()
 	options.HostConfig.Privileged = privileged
 	if !privileged {
@@ -117,7 +117,7 @@ func (c Machines) createAndStart(ctx context.Context, m Machine, privileged bool
 // stopTimeout is in seconds. The Docker in a machine gives each of its containers ten.
 var stopTimeout = 30
 
-func (m Machine) createOptions() client.ContainerCreateOptions {
+func (m Definition) createOptions() client.ContainerCreateOptions {
 	exposed, bindings := docker.PortBindings(m.Ports)
 	return client.ContainerCreateOptions{
 		Name: m.Name,
@@ -145,7 +145,7 @@ func (m Machine) createOptions() client.ContainerCreateOptions {
 	}
 }
 
-func (m Machine) labels() map[string]string {
+func (m Definition) labels() map[string]string {
 	definition, err := json.Marshal(m)
 	if err != nil {
 		panic(err) // strings, numbers, bools and addresses only
@@ -157,7 +157,7 @@ func (m Machine) labels() map[string]string {
 	return all
 }
 
-func (m Machine) mounts() []mount.Mount {
+func (m Definition) mounts() []mount.Mount {
 	mounts := m.Mounts
 	if m.EngineHost.Modules {
 		mounts = append(slices.Clone(mounts), docker.Mount{Source: "/lib/modules", Target: "/lib/modules", ReadOnly: true})
@@ -181,7 +181,7 @@ const machineLabel = "kube-bootstrap.dev/machine"
 
 // Inspected is a machine of the engine: its definition and its present state.
 type Inspected struct {
-	Machine
+	Definition
 	ImageID string    // of the image that it was made from
 	Running bool      // also when it is paused
 	Started time.Time // by the engine's clock, which is the machine's
@@ -202,7 +202,7 @@ func (c Machines) Inspect(ctx context.Context, name string, size bool) (Inspecte
 	if kept.Started, err = time.Parse(time.RFC3339Nano, found.State.StartedAt); err != nil {
 		return kept, fmt.Errorf("when %s was started: %w", name, err)
 	}
-	err = json.Unmarshal([]byte(found.Config.Labels[machineLabel]), &kept.Machine)
+	err = json.Unmarshal([]byte(found.Config.Labels[machineLabel]), &kept.Definition)
 	return kept, step.Wrap(err, "what %s was made from is not known", name)
 }
 

@@ -19,8 +19,8 @@ const (
 	noteNoLabel  = "kube-bootstrap.dev/note-number" // the highest number of a key counts
 )
 
-// Notes are the notes of a cluster.
-type Notes struct {
+// VolumeNotes are the notes of a cluster, each of which is a volume.
+type VolumeNotes struct {
 	cluster string
 	volumes Volumes
 }
@@ -32,7 +32,7 @@ type note struct {
 }
 
 // Set keeps a text under a key, and replaces an earlier one.
-func (n Notes) Set(ctx context.Context, key, text string) error {
+func (n VolumeNotes) Set(ctx context.Context, key, text string) error {
 	old, err := n.find(ctx, key)
 	if err != nil {
 		return err
@@ -49,13 +49,13 @@ func (n Notes) Set(ctx context.Context, key, text string) error {
 }
 
 // Forget removes a note. A missing note is no error.
-func (n Notes) Forget(ctx context.Context, key string) error {
+func (n VolumeNotes) Forget(ctx context.Context, key string) error {
 	old, err := n.find(ctx, key)
 	return errors.Join(err, n.remove(ctx, old))
 }
 
 // All returns the notes of the cluster by their keys.
-func (n Notes) All(ctx context.Context) (map[string]string, error) {
+func (n VolumeNotes) All(ctx context.Context) (map[string]string, error) {
 	all, err := n.find(ctx, "")
 	texts := map[string]string{}
 	for _, one := range all {
@@ -71,7 +71,7 @@ func IsNote(v Volume) bool {
 }
 
 // find returns the notes with a key, or all for the key "", in the order of their numbers.
-func (n Notes) find(ctx context.Context, key string) (all []note, err error) {
+func (n VolumeNotes) find(ctx context.Context, key string) (all []note, err error) {
 	volumes, err := n.volumes.List(ctx)
 	for _, v := range volumes {
 		if !IsNote(v) || key != "" && v.Labels[noteKeyLabel] != key {
@@ -85,7 +85,7 @@ func (n Notes) find(ctx context.Context, key string) (all []note, err error) {
 }
 
 // remove begins with the oldest: if it is killed, the latest text stays in force.
-func (n Notes) remove(ctx context.Context, all []note) error {
+func (n VolumeNotes) remove(ctx context.Context, all []note) error {
 	for _, one := range all {
 		if err := n.volumes.Remove(ctx, one.volume); err != nil {
 			return err

@@ -90,7 +90,7 @@ func TestAnotherPortOfTheFront(t *testing.T) {
 func unitCluster(t *testing.T) containers.Cluster {
 	t.Helper()
 	name := fmt.Sprintf("unit-%d", os.Getpid())
-	s, err := session.Open(session.Options{Name: name, Provider: containers.Choice{}, CacheDir: t.TempDir()}, nil)
+	s, err := session.Open(session.Options{Name: name, Provider: containers.EngineChoice{}, CacheDir: t.TempDir()}, nil)
 	must.NoError(t, err)
 	t.Cleanup(func() { must.NoError(t, s.Close()) })
 	c, err := containers.Of(s)

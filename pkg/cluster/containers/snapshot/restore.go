@@ -124,7 +124,7 @@ func (r restoring) begin(ctx context.Context) error {
 }
 
 // copyBack returns the step that creates and starts a host from its part of the snapshot.
-func (r restoring) copyBack(m machines.Machine) step.Step {
+func (r restoring) copyBack(m machines.Definition) step.Step {
 	name := r.contents.Snapshot.Name
 	again := m
 	again.RootFS = rootOf(m.Name, name)

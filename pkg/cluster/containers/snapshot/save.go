@@ -105,7 +105,7 @@ func (s *saving) checkSpace(ctx context.Context) error {
 	var volumes []string
 	for _, h := range s.hosts {
 		s.bytes += h.Bytes
-		volumes = append(volumes, testhost.OwnVolumes(h.Machine)...)
+		volumes = append(volumes, testhost.OwnVolumes(h.Definition)...)
 	}
 	used, free, err := s.cluster.Volumes.Measure(ctx, s.hosts[0].ImageID, volumes)
 	if err != nil {
@@ -147,7 +147,7 @@ func (s *saving) copyHosts(ctx context.Context) error {
 }
 
 func (s *saving) copyHost(ctx context.Context, h machines.Inspected) error {
-	for _, volume := range testhost.OwnVolumes(h.Machine) {
+	for _, volume := range testhost.OwnVolumes(h.Definition) {
 		kept := copyOf(volume, s.name)
 		if err := s.cluster.Volumes.Make(ctx, kept, map[string]string{label: s.name}); err != nil {
 			return err
@@ -182,7 +182,7 @@ func (s *saving) writeNote(ctx context.Context) error {
 		Snapshot: Snapshot{Name: s.name, Made: time.Now().UTC().Truncate(time.Second), Kubernetes: now.Version(), Bytes: s.bytes},
 	}
 	for _, h := range s.hosts {
-		c.Machines = append(c.Machines, h.Machine)
+		c.Machines = append(c.Machines, h.Definition)
 		c.Snapshot.Hosts = append(c.Snapshot.Hosts, h.Name)
 	}
 	word, err := json.Marshal(c)

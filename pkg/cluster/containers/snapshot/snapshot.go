@@ -35,13 +35,13 @@ type Snapshot struct {
 
 // contents is the note of a snapshot.
 type contents struct {
-	Format     int                `json:"format"`
-	Snapshot   Snapshot           `json:"snapshot"`
-	Settings   *session.Record    `json:"settings,omitempty"`   // nil if the cluster was not finished
-	Components string             `json:"components,omitempty"` // the session.ComponentsNote
-	Subnet     netip.Prefix       `json:"subnet"`
-	Ports      map[uint16]uint16  `json:"ports,omitempty"` // published ports of the front
-	Machines   []machines.Machine `json:"machines"`
+	Format     int                   `json:"format"`
+	Snapshot   Snapshot              `json:"snapshot"`
+	Settings   *session.Record       `json:"settings,omitempty"`   // nil if the cluster was not finished
+	Components string                `json:"components,omitempty"` // the session.ComponentsNote
+	Subnet     netip.Prefix          `json:"subnet"`
+	Ports      map[uint16]uint16     `json:"ports,omitempty"` // published ports of the front
+	Machines   []machines.Definition `json:"machines"`
 }
 
 const (

@@ -143,7 +143,7 @@ func Existing(ctx context.Context, c containers.Cluster) ([]machines.Inspected, 
 }
 
 // OwnVolumes returns the volumes that only this host has.
-func OwnVolumes(m machines.Machine) []string {
+func OwnVolumes(m machines.Definition) []string {
 	shared := func(volume string) bool { return volume == sharedVolume(m.Cluster) }
 	return slices.DeleteFunc(slices.Collect(maps.Values(m.Volumes)), shared)
 }
@@ -160,7 +160,7 @@ func RemoveAll(ctx context.Context, c containers.Cluster, keep func(machines.Vol
 		return err
 	}
 	err = host.Together(hosts, func(h machines.Inspected) error {
-		return c.Machines.Remove(ctx, h.Name, OwnVolumes(h.Machine))
+		return c.Machines.Remove(ctx, h.Name, OwnVolumes(h.Definition))
 	})
 	if err != nil {
 		return err

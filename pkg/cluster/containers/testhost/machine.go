@@ -22,7 +22,7 @@ import (
 // container would have no Machine: only access, as an access.Node.
 type Machine struct {
 	cluster containers.Cluster
-	config  machines.Machine
+	config  machines.Definition
 }
 
 const (
@@ -40,7 +40,7 @@ const (
 func NewMachine(c containers.Cluster, t topology.Topology, n topology.Node) Machine {
 	name := t.Variant(n)
 	v := variants[name]
-	made := machines.Machine{
+	made := machines.Definition{
 		Name: n.Name, Cluster: c.Name, Image: v.reference(name), Command: []string{entryPath}, StopSignal: v.StopSignal,
 		Network: c.Name, Addr: n.Addr, Volumes: map[string]string{dataPath: n.Name + "-var-lib"},
 		NanoCPUs: n.Spec.NanoCPUs, Memory: n.Spec.Memory, Labels: containers.Labels(n.Spec),
@@ -98,7 +98,7 @@ func (m Machine) Boot(facts *machines.EngineHost) step.Step {
 
 // bootUp starts a host and waits until it is ready. A host that a killed run was
 // stopping goes off meanwhile, and is started again.
-func (m Machine) bootUp(ctx context.Context, config machines.Machine) error {
+func (m Machine) bootUp(ctx context.Context, config machines.Definition) error {
 	const tries = 3
 	for try := 1; ; try++ {
 		if err := m.cluster.Machines.Start(ctx, config); err != nil {

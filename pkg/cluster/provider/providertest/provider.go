@@ -70,12 +70,12 @@ func (d Directories) nodeDir(cluster, name string) string {
 func (d Directories) Open() (provider.Provider, error) { return d, nil }
 
 // Clusters returns all clusters in the order of their names.
-func (d Directories) Clusters(ctx context.Context) (all []provider.Cluster, err error) {
+func (d Directories) Clusters(ctx context.Context) (all []provider.Entry, err error) {
 	names, err := names(d.dir)
 	for _, name := range names {
 		nodes, readErr := d.Nodes(ctx, name)
 		err = errors.Join(err, readErr)
-		all = append(all, provider.Cluster{Name: name, Nodes: nodes, Remains: nodes.Empty()})
+		all = append(all, provider.Entry{Name: name, Nodes: nodes, Remains: nodes.Empty()})
 	}
 	return all, err
 }
