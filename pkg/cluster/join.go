@@ -113,7 +113,8 @@ func (j *joining) join(ctx context.Context, n topology.Node, token joinToken, co
 
 // onMaster returns the output of kube-bootstrap on the control plane that the others join.
 func (j *joining) onMaster(ctx context.Context, args ...string) (string, error) {
-	return access.Output(ctx, j.change.cluster.Session.Node(j.master.Name), append([]string{remote.BinaryPath}, args...)...)
+	s := j.change.cluster.Session
+	return access.Output(ctx, s.Node(j.master.Name), append([]string{s.Provider.ProgramPath()}, args...)...)
 }
 
 // createToken creates a token for the nodes in scope.

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/provider/providertest"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
@@ -22,7 +21,7 @@ func machinesOf(t *testing.T) (session.Options, providertest.Directories) {
 	d := providertest.New(t)
 	master := topology.Spec{Name: "board", Role: topology.Master}
 	root := d.Add(t, "k", topology.Node{Name: "k-board", Role: master.Role, Addr: netip.MustParseAddr("192.0.2.7"), Spec: master})
-	program := must.Write(t, filepath.Join(root, remote.BinaryPath), "#!/bin/sh\necho '{\"upToDate\": true}'\n")
+	program := must.Write(t, filepath.Join(root, d.ProgramPath()), "#!/bin/sh\necho '{\"upToDate\": true}'\n")
 	must.NoError(t, os.Chmod(program, 0o755))
 	worker := topology.Spec{Name: "attic", Role: topology.Worker}
 	d.Set(t, "k", topology.NodeState{State: "off", Node: topology.Node{Name: "k-attic", Role: worker.Role, Addr: netip.MustParseAddr("198.51.100.3"), Spec: worker}})

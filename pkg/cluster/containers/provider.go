@@ -127,6 +127,13 @@ func (p Provider) Notes(cluster string) provider.Notes { return machines.Of(p.En
 // Node returns the access to a container.
 func (p Provider) Node(name string) access.Node { return node{p.Engine, name} }
 
+// ProgramPath is the path of kube-bootstrap on every host. It is on the volume of the host, because
+// copies of a volume share the file.
+const ProgramPath = "/var/lib/host/bin/kube-bootstrap"
+
+// ProgramPath returns the constant of this name.
+func (p Provider) ProgramPath() string { return ProgramPath }
+
 // OnThisMachine reports whether the engine has a local socket.
 func (p Provider) OnThisMachine() bool { return !p.Engine.Remote() }
 

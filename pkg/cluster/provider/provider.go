@@ -36,6 +36,8 @@ type Provider interface {
 	// URL returns the URL at which this machine reaches the API servers of a cluster.
 	URL(ctx context.Context, cluster string) (string, error)
 
+	// ProgramPath returns the path of kube-bootstrap on every node.
+	ProgramPath() string
 	// OnThisMachine reports whether the nodes run on this machine. The root user of such a node may
 	// be root of this machine, and this machine has a route to the node.
 	OnThisMachine() bool

@@ -18,6 +18,9 @@ import (
 
 const worker = "k-worker-1"
 
+// programPath is the path of kube-bootstrap on a node.
+var programPath = providertest.Directories{}.ProgramPath()
+
 // clusterOf returns a cluster of one worker, with its root directory, and the events of its session.
 func clusterOf(t *testing.T) (s *session.Session, d providertest.Directories, root string, events *[]session.Event) {
 	t.Helper()
@@ -32,7 +35,7 @@ func clusterOf(t *testing.T) (s *session.Session, d providertest.Directories, ro
 // install writes a script in place of the kube-bootstrap of a node.
 func install(t *testing.T, root, script string) {
 	t.Helper()
-	path := must.Write(t, filepath.Join(root, BinaryPath), "#!/bin/sh\n"+script)
+	path := must.Write(t, filepath.Join(root, programPath), "#!/bin/sh\n"+script)
 	must.NoError(t, os.Chmod(path, 0o755))
 }
 
@@ -79,8 +82,8 @@ func TestPutIsDoneOnce(t *testing.T) {
 		if diff, err := put.Check(t.Context()); err != nil || len(diff) > 0 {
 			t.Errorf("after: %v, %v", diff, err)
 		}
-		info, err := os.Stat(filepath.Join(root, BinaryPath))
-		if must.NoError(t, err); string(must.Read(t, filepath.Join(root, BinaryPath))) != content || info.Mode() != 0o755 {
+		info, err := os.Stat(filepath.Join(root, programPath))
+		if must.NoError(t, err); string(must.Read(t, filepath.Join(root, programPath))) != content || info.Mode() != 0o755 {
 			t.Errorf("the node has another file, with the mode %v", info.Mode())
 		}
 	}

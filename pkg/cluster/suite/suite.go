@@ -117,14 +117,16 @@ func (s *run) do(ctx context.Context) (result Result, err error) {
 	return result, err
 }
 
-// suiteScript runs ginkgo in a container of the kubelet's image, which contains
+// suiteScript returns the script that runs ginkgo in a container of the kubelet's image, which contains
 // kubectl. kubectl calls the host's diff. The script writes the events of the
 // tests to stdout.
-const suiteScript = `image=$(docker inspect -f '{{.Config.Image}}' kubelet) || exit
+func suiteScript(program string) string {
+	return `image=$(docker inspect -f '{{.Config.Image}}' kubelet) || exit
 exec docker run --rm --name ` + suiteContainer + ` --network host -e HOME=/tmp -e ` + e2e.EventsVariable + `=/proc/1/fd/3 -w ` + suiteDir + ` \
-	-v ` + suiteDir + `:` + suiteDir + ` -v ` + remote.BinaryPath + `:` + remote.BinaryPath + `:ro -v ` + contentDir + `:` + contentDir + `:ro \
+	-v ` + suiteDir + `:` + suiteDir + ` -v ` + program + `:` + program + `:ro -v ` + contentDir + `:` + contentDir + `:ro \
 	-v /usr/bin/diff:/usr/bin/diff:ro -v ` + apiserver.AdminKubeconfig + `:` + apiserver.AdminKubeconfig + `:ro "$image" \
-	/bin/sh -c 'exec 3>&1 >` + suiteLog + ` 2>&1; ` + remote.BinaryPath + ` serve-images "$0" & exec "$@"' "$@"`
+	/bin/sh -c 'exec 3>&1 >` + suiteLog + ` 2>&1; ` + program + ` serve-images "$0" & exec "$@"' "$@"`
+}
 
 // tests returns the step that runs the tests. It succeeds even if tests fail.
 func (s *run) tests(result *Result) step.Step {
@@ -155,7 +157,7 @@ func (s *run) command() []string {
 	if err != nil {
 		panic(err) // strings only
 	}
-	args := access.Script(suiteScript, string(settings), suiteDir+"/ginkgo", "run", "--no-color", "--silence-skips", "--timeout=24h",
+	args := access.Script(suiteScript(s.session.Provider.ProgramPath()), string(settings), suiteDir+"/ginkgo", "run", "--no-color", "--silence-skips", "--timeout=24h",
 		"--junit-report="+suiteReport, "--output-dir="+suiteDir)
 	if s.Processes > 1 {
 		args = append(args, "--procs="+strconv.Itoa(s.Processes))

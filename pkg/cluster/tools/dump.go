@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/dump"
@@ -49,7 +48,7 @@ func dumpStep(s *session.Session, n topology.NodeState, dir string, objects bool
 		run := func(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 			return s.Node(n.Name).Exec(ctx, host.Command{Args: args, Stdout: stdout, Stderr: stderr})
 		}
-		from := dump.Host{Exec: run, Program: remote.BinaryPath, Workloads: true, Objects: objects}
+		from := dump.Host{Exec: run, Program: s.Provider.ProgramPath(), Workloads: true, Objects: objects}
 		failed, err := dump.Collect(ctx, from, dir)
 		if len(failed) > 0 {
 			text := n.Name + ": missing or incomplete: " + strings.Join(failed, ", ") + "; see " + filepath.Join(dir, dump.ErrorsFile)

@@ -16,7 +16,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -162,7 +162,7 @@ var systemdFiles = append([]file{
 	{Path: "/etc/systemd/system/host-cgroups.service", Content: cgroupsUnit, Mode: 0o644},
 	{Path: "/etc/systemd/system/multi-user.target.wants/host-cgroups.service", Link: "../host-cgroups.service"},
 	{Path: containerdPath, Content: containerdConfig, Mode: 0o644},
-	{Path: "/usr/local/bin/kube-bootstrap", Link: remote.BinaryPath},
+	{Path: "/usr/local/bin/kube-bootstrap", Link: containers.ProgramPath},
 	{Path: "/etc/systemd/journald.conf.d/small.conf", Content: journaldConf, Mode: 0o644},
 	// The network of the hosts is IPv4, and Docker takes as long over the rules
 	// for IPv6 as for all else that it does at its start.
@@ -217,7 +217,7 @@ func masked() []file {
 var sysvFiles = []file{
 	{Path: entryPath, Content: entryScript, Mode: 0o755},
 	{Path: containerdPath, Content: containerdConfig, Mode: 0o644},
-	{Path: "/usr/local/bin/kube-bootstrap", Link: remote.BinaryPath},
+	{Path: "/usr/local/bin/kube-bootstrap", Link: containers.ProgramPath},
 	{Path: "/etc/inittab", Content: inittab, Mode: 0o644},
 	{Path: "/etc/fstab", Content: fstab, Mode: 0o644},
 }

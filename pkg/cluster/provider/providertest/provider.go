@@ -134,6 +134,9 @@ func (d Directories) URL(ctx context.Context, cluster string) (string, error) {
 	return "https://" + n.Addr.String() + ":6443", err
 }
 
+// ProgramPath returns a path that no container has.
+func (d Directories) ProgramPath() string { return "/opt/kube-bootstrap" }
+
 // OnThisMachine reports that root of a node is root of this machine.
 func (d Directories) OnThisMachine() bool { return true }
 
