@@ -49,7 +49,9 @@ func (o opened) change(ctx context.Context) (change, error) {
 }
 
 // openNode is openChange for one node of the cluster.
-func openNode(ctx context.Context, options Options, name string, emit func(session.Event)) (change, topology.Node, error) {
+func openNode(
+	ctx context.Context, options Options, name string, emit func(session.Event),
+) (change, topology.Node, error) {
 	c, err := openChange(ctx, options, emit)
 	if err != nil {
 		return c, topology.Node{}, err

@@ -29,7 +29,8 @@ func TestHostsFindTheProgramsBesideTheBundle(t *testing.T) {
 	}
 	bundle := file("b")
 	engine := &docker.Engine{Address: docker.DefaultAddress}
-	s := session.New(session.Options{Name: "k", CacheDir: filepath.Join(dir, "cache")}, containers.Provider{Engine: engine}, nil)
+	s := session.New(session.Options{Name: "k", CacheDir: filepath.Join(dir, "cache")},
+		containers.Provider{Engine: engine}, nil)
 	cluster, err := containers.Of(s)
 	must.NoError(t, err)
 	share := func(version string) Components {

@@ -168,7 +168,8 @@ func (c creation) likeMaster() []topology.Node {
 		return nil
 	}
 	return slices.DeleteFunc(c.change.nodes.Missing(c.change.state), func(n topology.Node) bool {
-		return c.change.nodes.Variant(n) != c.change.nodes.Variant(c.master) || c.setup.Disk.Volume == "" && n.Name == c.master.Name
+		return c.change.nodes.Variant(n) != c.change.nodes.Variant(c.master) ||
+			c.setup.Disk.Volume == "" && n.Name == c.master.Name
 	})
 }
 

@@ -149,7 +149,8 @@ func StopNode(ctx context.Context, options Options, name string, force bool, dra
 	if force || !c.state.Runs(n.Name) {
 		return c.run(ctx, step.Plan{{stop}})
 	}
-	if err := errors.Join(preflight.CanStop(c.nodes, c.state, n), preflight.LostQuorum(ctx, c.cluster.Session, c.state)); err != nil {
+	if err := errors.Join(preflight.CanStop(c.nodes, c.state, n),
+		preflight.LostQuorum(ctx, c.cluster.Session, c.state)); err != nil {
 		return err
 	}
 	return c.run(ctx, step.Plan{{c.object(ctx, n).Drain(drain)}, {stop}})
@@ -212,7 +213,8 @@ func NodeLosses(ctx context.Context, options Options, name string, force bool, d
 
 // removable returns the problems of a removal of n that moves its pods away first.
 func (c change) removable(ctx context.Context, n topology.Node, drain node.Drain) error {
-	if err := errors.Join(preflight.CanRemove(c.nodes, c.state, n), preflight.LostQuorum(ctx, c.cluster.Session, c.state)); err != nil {
+	if err := errors.Join(preflight.CanRemove(c.nodes, c.state, n),
+		preflight.LostQuorum(ctx, c.cluster.Session, c.state)); err != nil {
 		return err
 	}
 	_, err := c.object(ctx, n).Drain(drain).Check(ctx) // before a stopped node is started

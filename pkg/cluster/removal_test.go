@@ -23,7 +23,8 @@ import (
 func noHosts(t *testing.T) (containers.Cluster, Options, session.Record) {
 	t.Helper()
 	options, err := Options{
-		Options: session.Options{Name: fmt.Sprintf("unit-%d", os.Getpid()), Provider: containers.EngineChoice{}, CacheDir: t.TempDir()},
+		Options: session.Options{Name: fmt.Sprintf("unit-%d", os.Getpid()), Provider: containers.EngineChoice{},
+			CacheDir: t.TempDir()},
 		Request: topology.Request{Workers: 2}, Kubernetes: "v1.37.2", KeepImages: true,
 		Made: config.Made{Given: map[string]string{"flannelBackend": "host-gw"}},
 	}.withDefaults()
@@ -72,7 +73,8 @@ func recordLeft(t *testing.T, c containers.Cluster) session.Record {
 func TestRecreatingKeepsTheRecord(t *testing.T) {
 	c, options, record := noHosts(t)
 	ctx := t.Context()
-	must.NoError(t, errors.Join(c.Session.WriteRecord(ctx, &session.Record{Kubernetes: "v1.36.3"}), c.Volumes.Make(ctx, c.Name+"-worker-1-var-lib", nil)))
+	must.NoError(t, errors.Join(c.Session.WriteRecord(ctx, &session.Record{Kubernetes: "v1.36.3"}),
+		c.Volumes.Make(ctx, c.Name+"-worker-1-var-lib", nil)))
 	stopped, cancel := context.WithCancel(ctx)
 	cancel()
 	if err := replaceHosts(stopped, c, record); err == nil || recordLeft(t, c).Kubernetes != "v1.36.3" {

@@ -36,7 +36,8 @@ func savedHost(t *testing.T, c containers.Cluster, name string, more ...string) 
 // importEmpty makes an image of the cluster without files.
 func importEmpty(t *testing.T, c containers.Cluster, ref string) {
 	t.Helper()
-	must.NoError(t, c.Engine.Images().Import(t.Context(), ref, bytes.NewReader(make([]byte, 1024)), "LABEL "+docker.ClusterLabel+"="+c.Name))
+	must.NoError(t, c.Engine.Images().Import(t.Context(), ref, bytes.NewReader(make([]byte, 1024)),
+		"LABEL "+docker.ClusterLabel+"="+c.Name))
 }
 
 // hasProblem fails the test unless err is the problem with this name and remedy.
@@ -74,7 +75,8 @@ func TestAnImageInUseOutlivesItsSnapshot(t *testing.T) {
 	importEmpty(t, c, used)
 	importEmpty(t, c, other)
 	restored, err := c.Engine.ContainerCreate(ctx, client.ContainerCreateOptions{Config: &container.Config{
-		Image: used, Cmd: []string{"/init"}, Labels: map[string]string{docker.OurLabel: "cluster", docker.ClusterLabel: c.Name},
+		Image: used, Cmd: []string{"/init"},
+		Labels: map[string]string{docker.OurLabel: "cluster", docker.ClusterLabel: c.Name},
 	}})
 	must.NoError(t, err)
 	for _, name := range []string{"used", "other"} {

@@ -20,11 +20,13 @@ func machinesOf(t *testing.T) (session.Options, providertest.Directories) {
 	t.Helper()
 	d := providertest.New(t)
 	master := topology.Spec{Name: "board", Role: topology.Master}
-	root := d.Add(t, "k", topology.Node{Name: "k-board", Role: master.Role, Addr: netip.MustParseAddr("192.0.2.7"), Spec: master})
+	root := d.Add(t, "k", topology.Node{Name: "k-board", Role: master.Role, Addr: netip.MustParseAddr("192.0.2.7"),
+		Spec: master})
 	program := must.Write(t, filepath.Join(root, d.ProgramPath()), "#!/bin/sh\necho '{\"upToDate\": true}'\n")
 	must.NoError(t, os.Chmod(program, 0o755))
 	worker := topology.Spec{Name: "attic", Role: topology.Worker}
-	d.Set(t, "k", topology.NodeState{State: "off", Node: topology.Node{Name: "k-attic", Role: worker.Role, Addr: netip.MustParseAddr("198.51.100.3"), Spec: worker}})
+	d.Set(t, "k", topology.NodeState{State: "off", Node: topology.Node{Name: "k-attic", Role: worker.Role,
+		Addr: netip.MustParseAddr("198.51.100.3"), Spec: worker}})
 	return session.Options{Name: "k", Provider: d, CacheDir: t.TempDir()}, d
 }
 
@@ -32,7 +34,8 @@ func TestAClusterWhoseNodesAreNoContainersIsListed(t *testing.T) {
 	options, d := machinesOf(t)
 	must.NoError(t, d.Notes("remains").Set(t.Context(), "a", "note"))
 	all, err := List(t.Context(), options)
-	if want := (Summary{Name: "k", Masters: 1, Workers: 1, Running: 1}); err != nil || !slices.Equal(all, []Summary{want}) {
+	if want := (Summary{Name: "k", Masters: 1, Workers: 1, Running: 1}); err != nil ||
+		!slices.Equal(all, []Summary{want}) {
 		t.Errorf("got %+v, %v", all, err)
 	}
 	var names []string
@@ -40,7 +43,8 @@ func TestAClusterWhoseNodesAreNoContainersIsListed(t *testing.T) {
 	for _, n := range nodes {
 		names = append(names, fmt.Sprint(n.Name, " ", n.Role, " ", n.Addr, " ", n.State))
 	}
-	if want := []string{"k-board control-plane 192.0.2.7 running", "k-attic worker 198.51.100.3 off"}; err != nil || !slices.Equal(names, want) {
+	if want := []string{"k-board control-plane 192.0.2.7 running", "k-attic worker 198.51.100.3 off"}; err != nil ||
+		!slices.Equal(names, want) {
 		t.Errorf("got %q, %v, want %q", names, err, want)
 	}
 	if addr, err := NodeAddr(t.Context(), options, "attic"); err != nil || addr.String() != "198.51.100.3" {
@@ -52,7 +56,8 @@ func TestTheStatusOfNodesThatAreNoContainers(t *testing.T) {
 	options, _ := machinesOf(t)
 	all, err := Status(t.Context(), options, "")
 	must.NoError(t, err)
-	if len(all) != 2 || string(all[0].Report) != "{\"upToDate\": true}\n" || all[1].Report != nil || all[1].State != "off" {
+	if len(all) != 2 || string(all[0].Report) != "{\"upToDate\": true}\n" || all[1].Report != nil ||
+		all[1].State != "off" {
 		t.Errorf("got %+v", all)
 	}
 	one, err := Status(t.Context(), options, "attic")

@@ -139,7 +139,8 @@ func (u up) saveFirst(ctx context.Context) error {
 	if !u.options.FirstSnapshot {
 		return u.cluster.Session.Notes().Forget(ctx, session.FirstNote)
 	}
-	first := step.Always("take snapshot "+snapshot.First, func(ctx context.Context) error { return snapshot.SaveFirst(ctx, u.cluster) })
+	first := step.Always("take snapshot "+snapshot.First,
+		func(ctx context.Context) error { return snapshot.SaveFirst(ctx, u.cluster) })
 	return u.cluster.Session.Run(ctx, step.Plan{{first}})
 }
 
@@ -188,8 +189,12 @@ func (u up) removeFormer(ctx context.Context) error {
 		return err
 	}
 	return u.cluster.Session.Run(ctx, step.Plan{
-		{step.Always(removalTitle(u.cluster.Name, kept), func(ctx context.Context) error { return replaceHosts(ctx, u.cluster, u.record) })},
-		{step.Always("remove snapshot "+snapshot.First, func(ctx context.Context) error { return snapshot.Drop(ctx, u.cluster, snapshot.First) })},
+		{step.Always(removalTitle(u.cluster.Name, kept), func(ctx context.Context) error {
+			return replaceHosts(ctx, u.cluster, u.record)
+		})},
+		{step.Always("remove snapshot "+snapshot.First, func(ctx context.Context) error {
+			return snapshot.Drop(ctx, u.cluster, snapshot.First)
+		})},
 	})
 }
 

@@ -179,5 +179,6 @@ func withFreeSubnet(ctx context.Context, cfg config.Config, origins config.Origi
 }
 
 func sessionOptions(cfg config.Config) session.Options {
-	return session.Options{Name: cfg.Name, Provider: containers.EngineChoice{Choice: docker.Choice{Address: cfg.DockerHost, Context: cfg.DockerContext}}}
+	engine := docker.Choice{Address: cfg.DockerHost, Context: cfg.DockerContext}
+	return session.Options{Name: cfg.Name, Provider: containers.EngineChoice{Choice: engine}}
 }

@@ -51,7 +51,8 @@ func Begin(ctx context.Context, options session.Options, scope session.Scope) (C
 }
 
 // Do is session.Do for a cluster of containers.
-func Do(ctx context.Context, options session.Options, scope session.Scope, do func(Cluster, topology.State) error) error {
+func Do(ctx context.Context, options session.Options, scope session.Scope,
+	do func(Cluster, topology.State) error) error {
 	c, state, err := Begin(ctx, options, scope)
 	if err != nil {
 		return err

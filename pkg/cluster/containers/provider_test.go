@@ -45,7 +45,8 @@ func TestAnEngineIsAProvider(t *testing.T) {
 func TestTheSettingsOfANodeAreReadBackFromItsContainer(t *testing.T) {
 	spec := topology.Spec{Name: "gpu", Role: topology.Worker, NanoCPUs: 15e8, Args: []string{"--node-label=a=b"}}
 	state := stateOf("k", []machines.Listed{
-		{Name: "k-gpu", Cluster: "k", State: "running", Labels: Labels(spec)}, {Name: "k-bare", Cluster: "k"}, {Name: "other", Cluster: "o"},
+		{Name: "k-gpu", Cluster: "k", State: "running", Labels: Labels(spec)},
+		{Name: "k-bare", Cluster: "k"}, {Name: "other", Cluster: "o"},
 	})
 	if got, _ := state.Node("k-gpu"); !reflect.DeepEqual(got.Spec, spec) || !got.Running() {
 		t.Errorf("got %+v, want %+v", got, spec)
@@ -64,7 +65,8 @@ func TestClustersOfAnEngine(t *testing.T) {
 		{Name: "empty", Cluster: "empty", Subnets: []netip.Prefix{subnet}},
 	}
 	var got []string
-	for _, c := range clusters(networks, []machines.Listed{{Name: "up-a", Cluster: "up"}, {Name: "left-a", Cluster: "left"}, {Name: "mine"}}) {
+	hosts := []machines.Listed{{Name: "up-a", Cluster: "up"}, {Name: "left-a", Cluster: "left"}, {Name: "mine"}}
+	for _, c := range clusters(networks, hosts) {
 		got = append(got, fmt.Sprint(c.Name, c.Nodes.Names(), c.Subnet.IsValid(), c.Remains))
 	}
 	want := []string{"empty[] true false", "left[left-a] false true", "up[up-a] true false"}

@@ -26,7 +26,8 @@ func clusterOf(t *testing.T) (s *session.Session, d providertest.Directories, ro
 	t.Helper()
 	d, events = providertest.New(t), new([]session.Event)
 	root = d.Add(t, "k", topology.Node{Name: worker, Role: topology.Worker})
-	s, err := session.Open(session.Options{Name: "k", Provider: d, CacheDir: t.TempDir()}, func(e session.Event) { *events = append(*events, e) })
+	s, err := session.Open(session.Options{Name: "k", Provider: d, CacheDir: t.TempDir()},
+		func(e session.Event) { *events = append(*events, e) })
 	must.NoError(t, err)
 	t.Cleanup(func() { must.NoError(t, s.Close()) })
 	return s, d, root, events
@@ -43,7 +44,8 @@ func TestEventsOfANodeHaveItsName(t *testing.T) {
 	s, _, root, events := clusterOf(t)
 	install(t, root, `echo "{\"step\": \"$* of $A\", \"kind\": \"done\"}" >&2`)
 	must.NoError(t, Run(t.Context(), s, worker, []string{"worker", "--join"}, []string{"A=b"}))
-	if all := *events; len(all) != 1 || all[0].Host != worker || all[0].Step != "worker --join --progress json of b" || all[0].Kind != step.Done {
+	if all := *events; len(all) != 1 || all[0].Host != worker || all[0].Step != "worker --join --progress json of b" ||
+		all[0].Kind != step.Done {
 		t.Errorf("events %+v", all)
 	}
 }
@@ -108,9 +110,11 @@ func TestTheStatusOfEachNode(t *testing.T) {
 	var got []string
 	for _, one := range Statuses(t.Context(), s, state.Nodes()) {
 		report, err := one.Read()
-		got = append(got, fmt.Sprintf("%s %s %t %t %t", one.Name, one.State, err == nil, report.UpToDate, strings.Contains(one.Error, "damaged")))
+		got = append(got, fmt.Sprintf("%s %s %t %t %t", one.Name, one.State, err == nil, report.UpToDate,
+			strings.Contains(one.Error, "damaged")))
 	}
-	want := []string{"k-bare running false false false", "k-broken running false false true", "k-off off false false false", worker + " running true true false"}
+	want := []string{"k-bare running false false false", "k-broken running false false true",
+		"k-off off false false false", worker + " running true true false"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -71,15 +71,21 @@ func Open(options Options, emit func(Event)) (*Session, error) {
 
 // New returns a session with a provider that is open.
 func New(options Options, p provider.Provider, emit func(Event)) *Session {
-	if emit == nil {
-		emit = func(Event) {}
+	return &Session{
+		Options: options, Provider: p, Emit: oneAtATime(emit), nodes: &connections{open: map[string]access.Node{}},
 	}
-	var mu sync.Mutex // hosts work concurrently
-	return &Session{Options: options, Provider: p, nodes: &connections{open: map[string]access.Node{}}, Emit: func(e Event) {
+}
+
+// oneAtATime returns emit for hosts that work concurrently. Without emit, it drops the events.
+func oneAtATime(emit func(Event)) func(Event) {
+	var mu sync.Mutex
+	return func(e Event) {
 		mu.Lock()
 		defer mu.Unlock()
-		emit(e)
-	}}
+		if emit != nil {
+			emit(e)
+		}
+	}
 }
 
 // Begin opens a cluster for a command, and returns its observed nodes. The caller closes the session.
@@ -126,7 +132,8 @@ func Do(ctx context.Context, options Options, scope Scope, do func(*Session, top
 }
 
 // OnRunning is Do for one node, which must run.
-func OnRunning(ctx context.Context, options Options, scope Scope, name string, do func(*Session, topology.Node) error) error {
+func OnRunning(ctx context.Context, options Options, scope Scope, name string,
+	do func(*Session, topology.Node) error) error {
 	return Do(ctx, options, scope, func(s *Session, state topology.State) error {
 		n, err := state.Topology(s.Name).PickRunning(name, state)
 		if err != nil {

@@ -47,7 +47,8 @@ func TestAClusterThatDoesNotExist(t *testing.T) {
 	d := providertest.New(t)
 	options := optionsOf(t, d)
 	do := func() error {
-		return session.Do(t.Context(), options, session.Scope{Needs: session.ACluster}, func(*session.Session, topology.State) error { return nil })
+		return session.Do(t.Context(), options, session.Scope{Needs: session.ACluster},
+			func(*session.Session, topology.State) error { return nil })
 	}
 	hasProblem(t, do(), "cluster-missing", "cluster up --name k`")
 	for _, other := range []string{"b", "a"} {
@@ -64,8 +65,9 @@ func TestTheCauseOfMissingNodes(t *testing.T) {
 		notes         map[string]string
 		problem, text string
 	}{
-		"creation":   {map[string]string{"other": "note"}, "cluster-unfinished", "creates cluster k has not finished"},
-		"restore":    {map[string]string{session.RestoringNote: "used"}, "cluster-unfinished", "restores snapshot used of cluster k"},
+		"creation": {map[string]string{"other": "note"}, "cluster-unfinished", "creates cluster k has not finished"},
+		"restore": {map[string]string{session.RestoringNote: "used"}, "cluster-unfinished",
+			"restores snapshot used of cluster k"},
 		"removal":    {map[string]string{session.RecordNote: `{"phase": "removing"}`}, "cluster-unfinished", "removed the hosts of cluster k"},
 		"hosts gone": {map[string]string{session.RecordNote: `{}`}, "cluster-hosts", "its settings and snapshots are not"},
 		"new format": {map[string]string{session.RecordNote: `{"format": 2}`}, "cluster-version", "format 2"},
@@ -135,10 +137,11 @@ func TestACommandOnANodeNeedsItToRun(t *testing.T) {
 	d.Add(t, "k", master)
 	options, ran := optionsOf(t, d), ""
 	on := func(name string) error {
-		return session.OnRunning(t.Context(), options, session.Scope{Needs: session.Nodes}, name, func(_ *session.Session, n topology.Node) error {
-			ran = n.Name
-			return nil
-		})
+		return session.OnRunning(t.Context(), options, session.Scope{Needs: session.Nodes}, name,
+			func(_ *session.Session, n topology.Node) error {
+				ran = n.Name
+				return nil
+			})
 	}
 	if err := on("master-1"); err != nil || ran != master.Name {
 		t.Errorf("%v, it ran on %q", err, ran)
@@ -169,7 +172,8 @@ func TestTheRecordOfACluster(t *testing.T) {
 	for _, n := range r.Nodes {
 		names = append(names, n.Name)
 	}
-	if r.Version() != "v1.37.2" || r.Settings.Given["flannelBackend"] != "host-gw" || !slices.Equal(names, []string{"master-1"}) {
+	if r.Version() != "v1.37.2" || r.Settings.Given["flannelBackend"] != "host-gw" ||
+		!slices.Equal(names, []string{"master-1"}) {
 		t.Errorf("got %+v", r)
 	}
 	record.Phase = session.Removing

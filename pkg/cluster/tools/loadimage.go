@@ -29,7 +29,8 @@ type ImageSource struct {
 }
 
 // LoadImage copies images into all running nodes. The source is read once.
-func LoadImage(ctx context.Context, s *session.Session, state topology.State, source ImageSource, images []string) error {
+func LoadImage(ctx context.Context, s *session.Session, state topology.State, source ImageSource,
+	images []string) error {
 	var nodes []access.Node
 	for _, n := range state.Running() {
 		nodes = append(nodes, s.Node(n.Name))

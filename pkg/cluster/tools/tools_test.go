@@ -60,7 +60,8 @@ func TestOnlyFilesAreCopied(t *testing.T) {
 		}
 	}
 	missing := filepath.Join(t.TempDir(), "file")
-	if err := Copy(t.Context(), options, Place{"worker-1", "none"}, Place{Path: missing}); err == nil || session.FileExists(missing) {
+	if err := Copy(t.Context(), options, Place{"worker-1", "none"}, Place{Path: missing}); err == nil ||
+		session.FileExists(missing) {
 		t.Errorf("a file that does not exist: %v", err)
 	}
 }

@@ -92,7 +92,8 @@ func TestTheStateOfAClusterIsReadByItsNodes(t *testing.T) {
 }
 
 func TestATopologyFindsItsNodes(t *testing.T) {
-	is := Observed([]NodeState{{Node: Node{Name: "k-master-2", Role: Master, Spec: Spec{Name: "master-2", Role: Master}}, State: "exited"}})
+	is := Observed([]NodeState{{Node: Node{Name: "k-master-2", Role: Master, Spec: Spec{Name: "master-2", Role: Master}},
+		State: "exited"}})
 	nodes := Request{Masters: 2, Workers: 1, Subnet: DefaultSubnet, HostImage: "a", Nodes: []Spec{{Role: Master}, {Role: Master}, {Role: Worker, HostImage: "b"}}}.Topology("k", is)
 	if got := nodes.Leader(is).Name; got != "k-master-2" {
 		t.Errorf("the others join %s, which does not exist", got)
@@ -118,7 +119,8 @@ func TestATopologyFindsItsNodes(t *testing.T) {
 
 // TestNodesWithoutANetworkOfTheirOwn: the addresses of machines do not come from the cluster.
 func TestNodesWithoutANetworkOfTheirOwn(t *testing.T) {
-	there := NodeState{Node: Node{Name: "k-master-1", Role: Master, Addr: netip.MustParseAddr("192.0.2.7"), Spec: Spec{Name: "master-1", Role: Master}}}
+	there := NodeState{Node: Node{Name: "k-master-1", Role: Master, Addr: netip.MustParseAddr("192.0.2.7"),
+		Spec: Spec{Name: "master-1", Role: Master}}}
 	got := shown(Request{Masters: 1, Workers: 1}.Topology("k", Observed([]NodeState{there})))
 	if want := []string{"k-master-1 192.0.2.7", "k-worker-1 invalid IP"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)

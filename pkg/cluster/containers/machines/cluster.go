@@ -35,7 +35,10 @@ type Objects struct {
 func Of(engine *docker.Engine, name string) Objects {
 	h := helpers{engine, name}
 	volumes := Volumes{engine, name, h}
-	return Objects{engine, name, Machines{engine, volumes}, volumes, VolumeNotes{name, volumes}, PreparedDisks{engine, name}, h}
+	return Objects{
+		Engine: engine, Name: name, Machines: Machines{engine, volumes}, Volumes: volumes,
+		Notes: VolumeNotes{name, volumes}, Disks: PreparedDisks{engine, name}, helpers: h,
+	}
 }
 
 // clusterOwner is the value of docker.OurLabel for machines, volumes and networks.
@@ -75,7 +78,8 @@ func All(ctx context.Context, engine *docker.Engine) (all []Listed, err error) {
 			continue
 		}
 		if cluster != "" && !containerName.MatchString(name) {
-			return nil, fmt.Errorf("the engine has a host of cluster %s with the name %q, which Docker gives to no container", cluster, name)
+			return nil, fmt.Errorf("the engine has a host of cluster %s with the name %q, which Docker gives to no container",
+				cluster, name)
 		}
 		m := Listed{ID: c.ID, Name: name, Cluster: cluster, State: string(c.State), Image: c.Image, Created: c.Created, Labels: c.Labels}
 		if c.NetworkSettings != nil && cluster != "" {
@@ -89,8 +93,8 @@ func All(ctx context.Context, engine *docker.Engine) (all []Listed, err error) {
 // Remove removes all containers, then volumes, networks and images of the cluster, also
 // after an error. It removes the note with the key last only after everything else.
 func (c Objects) Remove(ctx context.Context, last string) error {
-	err := errors.Join(removeContainers(ctx, c.Engine, ofCluster(c.Name)), c.removeVolumes(ctx, last), c.removeNetworks(ctx),
-		c.Engine.Images().RemoveAll(ctx, ofCluster(c.Name), docker.Gone))
+	err := errors.Join(removeContainers(ctx, c.Engine, ofCluster(c.Name)), c.removeVolumes(ctx, last),
+		c.removeNetworks(ctx), c.Engine.Images().RemoveAll(ctx, ofCluster(c.Name), docker.Gone))
 	if err != nil {
 		return err
 	}

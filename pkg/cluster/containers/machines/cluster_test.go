@@ -19,7 +19,8 @@ func TestHostsOfAMaliciousEngine(t *testing.T) {
 		engine := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Api-Version", "1.44")
 			if strings.HasSuffix(r.URL.Path, "/containers/json") {
-				host := container.Summary{Names: []string{name}, Labels: map[string]string{docker.OurLabel: clusterOwner, docker.ClusterLabel: "kube"}}
+				host := container.Summary{Names: []string{name},
+					Labels: map[string]string{docker.OurLabel: clusterOwner, docker.ClusterLabel: "kube"}}
 				_ = json.NewEncoder(w).Encode([]container.Summary{host})
 			}
 		}))

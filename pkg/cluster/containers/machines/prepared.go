@@ -113,6 +113,7 @@ func (p PreparedDisks) make(ctx context.Context, name string, labels map[string]
 }
 
 func (p PreparedDisks) list(ctx context.Context) ([]Volume, error) {
-	list, err := p.engine.VolumeList(ctx, client.VolumeListOptions{Filters: client.Filters{}.Add("label", docker.OurLabel+"="+preparedOwner)})
+	disks := client.Filters{}.Add("label", docker.OurLabel+"="+preparedOwner)
+	list, err := p.engine.VolumeList(ctx, client.VolumeListOptions{Filters: disks})
 	return list.Items, err
 }

@@ -63,7 +63,8 @@ func TestAnotherPortOfTheFront(t *testing.T) {
 	})
 	labels := map[string]string{docker.ClusterLabel: c.Name}
 	image := c.Name + ":1"
-	must.NoError(t, c.Engine.Images().Import(t.Context(), image, bytes.NewReader(make([]byte, 1024)), "LABEL "+docker.ClusterLabel+"="+c.Name))
+	must.NoError(t, c.Engine.Images().Import(t.Context(), image, bytes.NewReader(make([]byte, 1024)),
+		"LABEL "+docker.ClusterLabel+"="+c.Name))
 	taken := func() int {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		must.NoError(t, err)

@@ -93,7 +93,9 @@ func (r restoring) plan() step.Plan {
 		{step.Always("remove the hosts as they are", func(ctx context.Context) error { return RemoveHosts(ctx, r.Cluster) })},
 		{
 			testhost.Network(r.Cluster, r.Subnet), r.Share(),
-			step.Always("remember the settings", func(ctx context.Context) error { return r.Cluster.Session.WriteRecord(ctx, r.contents.Settings) }),
+			step.Always("remember the settings", func(ctx context.Context) error {
+				return r.Cluster.Session.WriteRecord(ctx, r.contents.Settings)
+			}),
 			step.Always("inspect the host of the engine", func(ctx context.Context) (err error) {
 				*r.Facts, err = r.Cluster.EngineHost(ctx, rootOf(hosts[0], name))
 				return err

@@ -73,7 +73,8 @@ func (m Machine) CopyTo(others []Machine, setup Setup) step.Step {
 			return nil
 		}
 		config := machines.VolumeCopy{Image: m.config.Image, From: m.config.Volumes[dataPath], To: targets, Constant: constantFiles, Without: notCopied}
-		err = m.cluster.Machines.WhilePaused(ctx, []string{m.config.Name}, func() error { return m.cluster.Volumes.Copy(ctx, config) })
+		err = m.cluster.Machines.WhilePaused(ctx, []string{m.config.Name},
+			func() error { return m.cluster.Volumes.Copy(ctx, config) })
 		if err != nil || disk == "" {
 			return err
 		}

@@ -105,7 +105,8 @@ func (f front) run(ctx context.Context, c docker.Container) error {
 }
 
 // runStep returns the step that runs a container of a programImage.
-func runStep(name string, cluster containers.Cluster, describe func(context.Context) (docker.Container, programImage, error),
+func runStep(name string, cluster containers.Cluster,
+	describe func(context.Context) (docker.Container, programImage, error),
 	run func(context.Context, docker.Container) error) step.Step {
 	return step.Step{
 		Name: name,

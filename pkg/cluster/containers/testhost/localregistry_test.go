@@ -20,8 +20,9 @@ func registryContainer(t *testing.T, made config.Made) docker.Container {
 		t.Fatal(err)
 	}
 	r := localRegistry{Setup{
-		Cluster: clusterAt(t, &docker.Engine{Address: docker.DefaultAddress}, ""), Subnet: netip.MustParsePrefix("10.192.0.0/16"),
-		Binary: binary, Registry: RegistryOf(made),
+		Cluster: clusterAt(t, &docker.Engine{Address: docker.DefaultAddress}, ""),
+		Subnet:  netip.MustParsePrefix("10.192.0.0/16"),
+		Binary:  binary, Registry: RegistryOf(made),
 	}}
 	c, _, err := r.container(t.Context())
 	if err != nil {

@@ -12,7 +12,8 @@ func TestNoPreparedDiskWithoutRoom(t *testing.T) {
 		key  string
 		free int64
 	}{{"a", sparePrepared - 1}, {"", sparePrepared}} {
-		if disk, err := (PreparedDisk{Key: c.key}).begin(t.Context(), containers.Cluster{}, c.free); err != nil || disk != "" {
+		disk, err := (PreparedDisk{Key: c.key}).begin(t.Context(), containers.Cluster{}, c.free)
+		if err != nil || disk != "" {
 			t.Errorf("key %q, %d bytes free: disk %q, %v", c.key, c.free, disk, err)
 		}
 	}

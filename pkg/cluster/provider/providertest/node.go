@@ -34,7 +34,8 @@ func (n node) Exec(ctx context.Context, cmd host.Command) error {
 	if err != nil {
 		return err
 	}
-	inside := append([]string{"unshare", "--mount", "--propagation", "private"}, access.Script(enterScript, root, cmd.Dir)...)
+	inside := append([]string{"unshare", "--mount", "--propagation", "private"},
+		access.Script(enterScript, root, cmd.Dir)...)
 	cmd.Args, cmd.Dir, cmd.Group = append(inside, cmd.Args...), "", true
 	if cmd.Stdout == nil {
 		cmd.Stdout = io.Discard
