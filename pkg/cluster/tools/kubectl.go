@@ -60,10 +60,9 @@ func OpenKubectl(ctx context.Context, options session.Options, variable func(str
 	})
 }
 
-// copyKubectl returns the directory of the cache that contains kubectl. A node of an engine on
-// this machine is a privileged container, so its root user is root of this machine already, and
-// kubectl can come from there. A node of a remote engine has no rights on this machine: then kubectl
-// comes from the bundle.
+// copyKubectl returns the directory of the cache that contains kubectl. Root of a node that runs on
+// this machine may be root of this machine already, as in a privileged container, and kubectl can
+// come from there. A node elsewhere has no rights on this machine: then kubectl comes from the bundle.
 func copyKubectl(ctx context.Context, s *session.Session, master string) (string, error) {
 	if s.Provider.OnThisMachine() {
 		dir, err := copyFromNode(ctx, s.CacheDir, s.Node(master))
