@@ -5,9 +5,10 @@ import (
 	"context"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/apiserver"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/node"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -15,51 +16,69 @@ import (
 
 // change is one command that creates or changes nodes of a cluster.
 type change struct {
-	session *session.Session
+	cluster containers.Cluster
 	options Options // with the recorded settings
 	nodes   topology.Topology
 	state   topology.State // before the run
 	source  source
 }
 
-// onNodes calls do for a cluster that has nodes, one run at a time.
-func onNodes(ctx context.Context, options Options, emit func(session.Event), do func(change) error) error {
+// openChange opens a cluster that has nodes, for one run at a time. The caller closes it.
+func openChange(ctx context.Context, options Options, emit func(session.Event)) (change, error) {
 	scope := session.Scope{Needs: session.Nodes, Lock: session.ClusterLock, Emit: emit}
-	return open(ctx, options, scope, func(s *session.Session, state topology.State, o Options) error {
-		o, err := o.recorded(ctx, s, state)
-		if err != nil {
-			return err
-		}
-		o, source, err := o.source(ctx, s)
-		if err != nil {
-			return err
-		}
-		return do(change{s, o, o.Topology(s.Name, state), state, source})
-	})
+	o, err := open(ctx, options, scope)
+	if err != nil {
+		return change{}, err
+	}
+	c, err := o.change(ctx)
+	if err != nil {
+		o.close()
+	}
+	return c, err
 }
 
-// onNode calls do for one node of a cluster.
-func onNode(ctx context.Context, options Options, name string, emit func(session.Event), do func(change, topology.Node) error) error {
-	return onNodes(ctx, options, emit, func(c change) error {
-		n, err := c.nodes.Pick(name)
-		if err != nil {
-			return err
-		}
-		return do(c, n)
-	})
+func (o opened) change(ctx context.Context) (change, error) {
+	options, err := o.options.recorded(ctx, o.cluster, o.state)
+	if err != nil {
+		return change{}, err
+	}
+	options, source, err := options.source(ctx, o.cluster.Session)
+	return change{o.cluster, options, options.Topology(o.cluster.Name, o.state), o.state, source}, err
+}
+
+// openNode is openChange for one node of the cluster.
+func openNode(
+	ctx context.Context, options Options, name string, emit func(session.Event),
+) (change, topology.Node, error) {
+	c, err := openChange(ctx, options, emit)
+	if err != nil {
+		return c, topology.Node{}, err
+	}
+	n, err := c.nodes.Pick(name)
+	if err != nil {
+		c.close()
+	}
+	return c, n, err
+}
+
+func (c change) close() { _ = c.cluster.Session.Close() }
+
+// run applies a plan. If it fails, the next run continues.
+func (c change) run(ctx context.Context, plan step.Plan) error {
+	return c.cluster.Session.Run(ctx, plan)
 }
 
 // recorded returns the options with the existing nodes and with what else the cluster has.
-func (o Options) recorded(ctx context.Context, s *session.Session, state topology.State) (Options, error) {
+func (o Options) recorded(ctx context.Context, c containers.Cluster, state topology.State) (Options, error) {
 	o.Request = o.Of(state)
-	subnet, err := s.Subnet(ctx)
+	subnet, err := c.Subnet(ctx)
 	if err != nil {
 		return o, err
 	}
 	if subnet.IsValid() {
 		o.Subnet = subnet
 	}
-	r, err := s.UpRecord(ctx)
+	r, err := c.Session.UpRecord(ctx)
 	if err != nil || r == nil {
 		return o, err
 	}
@@ -70,19 +89,19 @@ func (o Options) recorded(ctx context.Context, s *session.Session, state topolog
 }
 
 func (c change) machine(n topology.Node) testhost.Machine {
-	return testhost.NewMachine(c.session, c.nodes, n)
+	return testhost.NewMachine(c.cluster, c.nodes, n)
 }
 
 // object returns the node in the API of another control plane than the node itself.
 func (c change) object(ctx context.Context, n topology.Node) node.Node {
-	return node.Node{API: apiserver.Connect(ctx, c.session, n.Name), Name: n.Name}
+	return node.Node{API: apiserver.Connect(ctx, c.cluster.Session, n.Name), Name: n.Name}
 }
 
 func (c change) turndown(n topology.Node) step.Step {
 	return step.When(step.IDOf("turndown", n.Name), "turn "+n.Name+" down", "run kube-bootstrap turndown on "+n.Name, func(ctx context.Context) (bool, error) {
-		state, err := c.session.Observe(ctx)
+		state, err := c.cluster.Session.Observe(ctx)
 		return state.Runs(n.Name), err
 	}, func(ctx context.Context) error {
-		return remote.Run(ctx, c.session, n.Name, []string{"turndown", "--yes", "--keep-images"}, nil)
+		return remote.Run(ctx, c.cluster.Session, n.Name, []string{"turndown", "--yes", "--keep-images"}, nil)
 	}).Waiting()
 }

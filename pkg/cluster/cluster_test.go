@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
@@ -55,7 +56,8 @@ func TestAllProblemsAreToldAtOnce(t *testing.T) {
 }
 
 func TestEngineThatDoesNotAnswer(t *testing.T) {
-	options := Options{Options: session.Options{Engine: docker.Choice{Address: "unix://" + filepath.Join(t.TempDir(), "none.sock")}, CacheDir: t.TempDir()}}
+	engine := containers.EngineChoice{Choice: docker.Choice{Address: "unix://" + filepath.Join(t.TempDir(), "none.sock")}}
+	options := Options{Options: session.Options{Provider: engine, CacheDir: t.TempDir()}}
 	_, err := Hosts(context.Background(), options, nil)
 	problems := step.Problems(err)
 	if len(problems) != 1 || problems[0].Name != "engine" {

@@ -11,8 +11,9 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/access"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -80,7 +81,7 @@ func (s source) args() (args []string) {
 // based on, which the hosts share already: then the returned options have no
 // bundle.
 func (o Options) source(ctx context.Context, s *session.Session) (Options, source, error) {
-	notes, err := s.Cluster().Notes(ctx)
+	notes, err := s.Notes().All(ctx)
 	components := notes[session.ComponentsNote]
 	shared := o.Bundle != ""
 	switch {
@@ -96,18 +97,18 @@ func (o Options) source(ctx context.Context, s *session.Session) (Options, sourc
 // for nodes that are added later and for runs that follow a killed one.
 func (o Options) noteComponents(s *session.Session) step.Step {
 	outdated := func(ctx context.Context) (bool, error) {
-		notes, err := s.Cluster().Notes(ctx)
+		notes, err := s.Notes().All(ctx)
 		return !o.Components.equal(notes[session.ComponentsNote]), err
 	}
 	note := func(ctx context.Context) error {
-		return s.Cluster().Note(ctx, session.ComponentsNote, o.Components.note())
+		return s.Notes().Set(ctx, session.ComponentsNote, o.Components.note())
 	}
 	return step.When("remember-programs", "remember the programs of the checkout", "note the versions of the programs", outdated, note).
 		If(o.Components.Bundle != "")
 }
 
 // dropOldComponents removes the bundles of former components except those of the notes, also
-// on a node if the engine is remote.
+// on a node if the nodes run on another machine.
 func dropOldComponents(ctx context.Context, s *session.Session, notes []string, node string) error {
 	var kept []string
 	find := []string{"find", testhost.SharedDir, "-name", "programs-*"}
@@ -115,8 +116,8 @@ func dropOldComponents(ctx context.Context, s *session.Session, notes []string, 
 		name := componentsName(note)
 		kept, find = append(kept, name), append(find, "!", "-name", name)
 	}
-	if s.Engine.Remote() {
-		if err := s.Node(node).Run(ctx, append(find, "-delete")...); err != nil {
+	if !s.Provider.OnThisMachine() {
+		if err := access.Run(ctx, s.Node(node), append(find, "-delete")...); err != nil {
 			return err
 		}
 	}
@@ -157,7 +158,7 @@ func WhatIsUp(ctx context.Context, options session.Options) (Made, error) {
 }
 
 func notedComponents(ctx context.Context, s *session.Session) (map[string]string, error) {
-	notes, err := s.Cluster().Notes(ctx)
+	notes, err := s.Notes().All(ctx)
 	if err != nil || notes[session.ComponentsNote] == "" {
 		return nil, err
 	}

@@ -9,9 +9,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
@@ -27,11 +28,15 @@ func TestHostsFindTheProgramsBesideTheBundle(t *testing.T) {
 		return path
 	}
 	bundle := file("b")
-	s := &session.Session{Engine: &docker.Engine{Address: docker.DefaultAddress}, Options: session.Options{Name: "k", CacheDir: filepath.Join(dir, "cache")}}
+	engine := &docker.Engine{Address: docker.DefaultAddress}
+	s := session.New(session.Options{Name: "k", CacheDir: filepath.Join(dir, "cache")},
+		containers.Provider{Engine: engine}, nil)
+	cluster, err := containers.Of(s)
+	must.NoError(t, err)
 	share := func(version string) Components {
 		t.Helper()
 		o := Options{Bundle: bundle, Components: Components{Bundle: file("p"), Versions: map[string]string{"kubelet": version}}}
-		must.NoError(t, o.setup(s, topology.Topology{}).Share().Apply(t.Context()))
+		must.NoError(t, o.setup(cluster, topology.Topology{}).Share().Apply(t.Context()))
 		return o.Components
 	}
 	inSnapshot := share("v1.36.3+000")

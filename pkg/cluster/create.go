@@ -6,16 +6,18 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // creation creates a cluster on its hosts, or completes it.
 type creation struct {
-	*joining
+	change change
+	join   *joining
+	master topology.Node // the first control plane
 	setup  testhost.Setup
 	isNew  bool            // the cluster was never up
 	copies []topology.Node // the new hosts that get a copy of a disk with the images
@@ -25,9 +27,12 @@ type creation struct {
 
 func newCreation(ctx context.Context, j *joining, setup testhost.Setup, isNew bool) (c creation, err error) {
 	opened := make(chan struct{})
-	c = creation{joining: j, setup: setup, isNew: isNew, opened: opened, open: sync.OnceFunc(func() { close(opened) })}
+	c = creation{
+		change: j.change, join: j, master: j.master, setup: setup, isNew: isNew,
+		opened: opened, open: sync.OnceFunc(func() { close(opened) }),
+	}
 	if isNew {
-		c.setup.Disk, err = j.preparedDisk(ctx, j.master)
+		c.setup.Disk, err = c.change.preparedDisk(ctx, c.master)
 		c.copies = c.likeMaster()
 	}
 	return c, err
@@ -57,23 +62,23 @@ func (c creation) plan() step.Plan {
 		{c.preload(c.master).If(c.makesDisk())},
 		{c.copyDisk(), c.setup.Front()},
 		first,
-		{c.openMasters().If(several)},
+		{c.join.openMasters().If(several)},
 		slices.Concat(masters, workers),
-		{c.closeMasters().If(several)},
-		{c.adapt().If(len(c.nodes.Nodes()) > 1)},
+		{c.join.closeMasters().If(several)},
+		{c.join.adapt().If(len(c.change.nodes.Nodes()) > 1)},
 	}
 }
 
 // joins returns the steps of the further control planes and of the workers. A worker waits for its
 // own host, in the stage of the first control plane also for that.
 func (c creation) joins() (masters, workers []step.Step) {
-	for _, n := range c.nodes.Nodes() {
+	for _, n := range c.change.nodes.Nodes() {
 		switch {
 		case n.Name == c.master.Name:
 		case n.Role == topology.Master:
-			masters = append(masters, c.step(n))
+			masters = append(masters, c.join.step(n))
 		default:
-			workers = append(workers, c.step(n).Needing(c.hostIDs(n)...))
+			workers = append(workers, c.join.step(n).Needing(c.hostIDs(n)...))
 		}
 	}
 	return masters, workers
@@ -109,19 +114,19 @@ func (c creation) awaitOpen() step.Step {
 }
 
 func (c creation) firstMaster(ctx context.Context, n topology.Node) error {
-	args := append([]string{"master"}, c.source.args()...)
-	if c.nodes.OnlyMasters() {
+	args := append([]string{"master"}, c.change.source.args()...)
+	if c.change.nodes.OnlyMasters() {
 		args = append(args, "--no-dedicated")
 	}
-	watched := *c.session
+	watched := *c.change.cluster.Session
 	watched.Emit = func(e session.Event) {
-		c.session.Emit(e)
+		c.change.cluster.Session.Emit(e)
 		if e.ID == LetsJoin && (e.Kind == step.Done || e.Kind == step.UpToDate) {
 			c.open()
 		}
 	}
 	defer c.open()
-	return remote.Run(ctx, &watched, n.Name, slices.Concat(args, c.options.MasterArgs, n.Spec.Args), nil)
+	return remote.Run(ctx, &watched, n.Name, slices.Concat(args, c.change.options.MasterArgs, n.Spec.Args), nil)
 }
 
 // runMaster returns the step that runs `kube-bootstrap master` on the first control plane.
@@ -135,15 +140,15 @@ func (c creation) runMaster() step.Step {
 
 func (c creation) putBinaries() (files []step.Step) {
 	for _, n := range c.others() {
-		files = append(files, remote.PutBinary(c.session, n.Name, c.options.Binary))
+		files = append(files, remote.PutBinary(c.change.cluster.Session, n.Name, c.change.options.Binary))
 	}
 	return files
 }
 
 func (c creation) putManifests() (files []step.Step) {
-	for _, m := range c.options.Manifests {
+	for _, m := range c.change.options.Manifests {
 		name := "put " + filepath.Base(m.Path) + " on " + c.master.Name
-		put := remote.Put(c.session, step.IDOf("put", m.On), name, c.master.Name, remote.File{From: m.Path, To: m.On, Mode: 0o600})
+		put := remote.Put(c.change.cluster.Session, step.IDOf("put", m.On), name, c.master.Name, remote.File{From: m.Path, To: m.On, Mode: 0o600})
 		files = append(files, put.Needing(c.hostIDs(c.master)...))
 	}
 	return files
@@ -151,18 +156,18 @@ func (c creation) putManifests() (files []step.Step) {
 
 // makesDisk reports whether the disk of the first control plane is copied.
 func (c creation) makesDisk() bool {
-	return c.setup.Disk.Volume == "" && c.source.shared && !c.state.Has(c.master.Name) && (len(c.copies) > 0 || c.setup.Disk.Key != "")
+	return c.setup.Disk.Volume == "" && c.change.source.shared && !c.change.state.Has(c.master.Name) && (len(c.copies) > 0 || c.setup.Disk.Key != "")
 }
 
 func (c creation) copyDisk() step.Step {
 	var machines []testhost.Machine
 	for _, n := range c.copies {
-		machines = append(machines, c.machine(n))
+		machines = append(machines, c.change.machine(n))
 	}
 	if c.setup.Disk.Volume != "" {
 		return c.setup.Disk.CopyTo(machines)
 	}
-	return c.machine(c.master).CopyTo(machines, c.setup).If(c.makesDisk())
+	return c.change.machine(c.master).CopyTo(machines, c.setup).If(c.makesDisk())
 }
 
 // prepare returns the steps for the other hosts while the first control plane starts.
@@ -182,17 +187,18 @@ func (c creation) prepare() (steps []step.Step) {
 // they get a copy of the disk of the first control plane, which must then be new too: the disk of
 // a node contains its keys.
 func (c creation) likeMaster() []topology.Node {
-	if !c.source.shared || c.setup.Disk.Volume == "" && c.state.Has(c.master.Name) {
+	if !c.change.source.shared || c.setup.Disk.Volume == "" && c.change.state.Has(c.master.Name) {
 		return nil
 	}
-	return slices.DeleteFunc(c.nodes.Missing(c.state), func(n topology.Node) bool {
-		return c.nodes.Variant(n) != c.nodes.Variant(c.master) || c.setup.Disk.Volume == "" && n.Name == c.master.Name
+	return slices.DeleteFunc(c.change.nodes.Missing(c.change.state), func(n topology.Node) bool {
+		return c.change.nodes.Variant(n) != c.change.nodes.Variant(c.master) ||
+			c.setup.Disk.Volume == "" && n.Name == c.master.Name
 	})
 }
 
 // others returns the nodes whose disks are no copies.
 func (c creation) others() []topology.Node {
-	return slices.DeleteFunc(c.nodes.Nodes(), func(n topology.Node) bool {
+	return slices.DeleteFunc(c.change.nodes.Nodes(), func(n topology.Node) bool {
 		return slices.ContainsFunc(c.copies, func(copied topology.Node) bool { return copied.Name == n.Name })
 	})
 }
@@ -202,7 +208,7 @@ func preloadID(n topology.Node) step.ID { return step.IDOf("load-images", n.Name
 // preload returns the step that loads images into a new host. An existing host may be a node
 // already, and loads what it lacks when it joins.
 func (c creation) preload(n topology.Node) step.Step {
-	args := slices.Concat([]string{"offline", "bootstrap"}, c.source.args(), c.options.LoadArgs)
-	load := func(ctx context.Context) error { return remote.Run(ctx, c.session, n.Name, args, nil) }
-	return step.Always(preloadID(n), "load images into "+n.Name, load).If(c.source.shared && !c.state.Has(n.Name))
+	args := slices.Concat([]string{"offline", "bootstrap"}, c.change.source.args(), c.change.options.LoadArgs)
+	load := func(ctx context.Context) error { return remote.Run(ctx, c.change.cluster.Session, n.Name, args, nil) }
+	return step.Always(preloadID(n), "load images into "+n.Name, load).If(c.change.source.shared && !c.change.state.Has(n.Name))
 }

@@ -6,8 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
@@ -16,11 +17,12 @@ import (
 // TestChecksBeforeTheHosts: all Checks of a stage run before its first Apply. They must work
 // before that stage has created its hosts.
 func TestChecksBeforeTheHosts(t *testing.T) {
-	s, options, _ := noHosts(t)
+	cluster, options, _ := noHosts(t)
 	options.Manifests = []Manifest{{Path: must.Write(t, filepath.Join(t.TempDir(), "app.yaml"), "{}"), On: "/app.yaml"}}
-	nodes := options.Topology(s.Name, topology.State{})
-	join := &joining{change: change{session: s, options: options, nodes: nodes, source: source{shared: true}}, master: nodes.Leader(topology.State{})}
-	c := creation{joining: join, setup: options.setup(s, nodes), isNew: true}
+	nodes := options.Topology(cluster.Name, topology.State{})
+	run := change{cluster: cluster, options: options, nodes: nodes, source: source{shared: true}}
+	join := &joining{change: run, master: nodes.Leader(topology.State{})}
+	c := creation{change: run, join: join, master: join.master, setup: options.setup(cluster, nodes), isNew: true}
 	c.setup.Disk = testhost.PreparedDisk{Key: "a", Volume: "disk"}
 	c.copies = c.likeMaster()
 	for _, stage := range c.plan() {
@@ -67,14 +69,17 @@ func TestPlansOfACreation(t *testing.T) {
 			adapt,
 		}},
 	} {
-		options, err := Options{Options: session.Options{Name: "k", CacheDir: t.TempDir()}, Request: topology.Request{Workers: 1}}.withDefaults()
+		options, err := Options{Options: session.Options{Name: "k", Provider: containers.EngineChoice{}, CacheDir: t.TempDir()}, Request: topology.Request{Workers: 1}}.withDefaults()
 		must.NoError(t, err)
 		s, err := session.Open(options.Options, nil)
 		must.NoError(t, err)
-		defer s.Engine.Close()
+		defer s.Close()
+		cluster, err := containers.Of(s)
+		must.NoError(t, err)
 		nodes := options.Topology(s.Name, topology.State{})
-		join := &joining{change: change{session: s, options: options, nodes: nodes, source: source{shared: c.shared}}, master: nodes.Leader(topology.State{})}
-		made := creation{joining: join, setup: options.setup(s, nodes), isNew: c.isNew}
+		run := change{cluster: cluster, options: options, nodes: nodes, source: source{shared: c.shared}}
+		join := &joining{change: run, master: nodes.Leader(topology.State{})}
+		made := creation{change: run, join: join, master: join.master, setup: options.setup(cluster, nodes), isNew: c.isNew}
 		made.setup.Disk = c.disk
 		if c.isNew {
 			made.copies = made.likeMaster()

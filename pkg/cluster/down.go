@@ -6,12 +6,13 @@ import (
 	"os"
 	"slices"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/machines"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/snapshot"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/kubeconfig"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/snapshot"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
@@ -21,8 +22,8 @@ var alone = session.Scope{Needs: session.ACluster, Lock: session.ClusterLock}
 // Down stops all hosts of a cluster at the same time. Their data stays, so that
 // Up can start them again. Down does nothing if no host runs.
 func Down(ctx context.Context, options Options) error {
-	return session.Do(ctx, options.Options, alone, func(s *session.Session, state topology.State) error {
-		return s.Machines().SwitchOff(ctx, append(state.Names(), testhost.BesideHosts(s.Name)...)...)
+	return containers.Do(ctx, options.Options, alone, func(c containers.Cluster, state topology.State) error {
+		return c.Machines.SwitchOff(ctx, append(state.Names(), testhost.BesideHosts(c.Name)...)...)
 	})
 }
 
@@ -31,12 +32,12 @@ func Down(ctx context.Context, options Options) error {
 // and prepared disks unless another cluster uses them or KeepImages is set. The
 // cache of downloads and builds stays.
 func Clean(ctx context.Context, options Options) error {
-	return session.Do(ctx, options.Options, alone, func(s *session.Session, _ topology.State) error {
-		err := errors.Join(removePrivate(ctx, s.Options), remove(ctx, s))
+	return containers.Do(ctx, options.Options, alone, func(c containers.Cluster, _ topology.State) error {
+		err := errors.Join(removePrivate(ctx, c.Session.Options), remove(ctx, c))
 		if options.KeepImages {
 			return err
 		}
-		return errors.Join(err, removeShared(ctx, s))
+		return errors.Join(err, removeShared(ctx, c))
 	})
 }
 
@@ -51,82 +52,85 @@ func removePrivate(ctx context.Context, options session.Options) error {
 
 // removeShared removes what all clusters share, unless another cluster may be about to use it. A
 // host image that a container of the user uses stays.
-func removeShared(ctx context.Context, s *session.Session) error {
-	clusters, err := s.Clusters(ctx)
+func removeShared(ctx context.Context, c containers.Cluster) error {
+	clusters, err := c.Session.Clusters(ctx)
 	if err != nil || len(clusters) > 0 {
 		return err
 	}
-	images, err := s.Engine.Images().Named(ctx, testhost.Images+":*")
-	return errors.Join(err, s.PreparedDisks().Remove(ctx), s.Engine.Images().RemovePrograms(ctx),
-		host.Each(images, func(image string) error { return s.Engine.Images().RemoveUnused(ctx, image) }))
+	images, err := c.Engine.Images().Named(ctx, testhost.Images+":*")
+	return errors.Join(err, c.Disks.Remove(ctx), c.Engine.Images().RemovePrograms(ctx),
+		host.Each(images, func(image string) error { return c.Engine.Images().RemoveUnused(ctx, image) }))
 }
 
 // replaceHosts removes all hosts, and records that next is created after them.
-func replaceHosts(ctx context.Context, s *session.Session, next session.Record) error {
+func replaceHosts(ctx context.Context, c containers.Cluster, next session.Record) error {
 	next.Phase = session.Removing
-	if err := s.WriteRecord(ctx, &next); err != nil {
+	if err := c.Session.WriteRecord(ctx, &next); err != nil {
 		return err
 	}
 	for _, key := range []string{session.RestoringNote, session.ComponentsNote, session.FirstNote} {
-		if err := s.Cluster().Forget(ctx, key); err != nil {
+		if err := c.Session.Notes().Forget(ctx, key); err != nil {
 			return err
 		}
 	}
-	if err := snapshot.RemoveHosts(ctx, s); err != nil {
+	if err := snapshot.RemoveHosts(ctx, c); err != nil {
 		return err
 	}
 	next.Phase = session.Creating
-	return s.WriteRecord(ctx, &next)
+	return c.Session.WriteRecord(ctx, &next)
 }
 
 // remove removes the cluster with its snapshots. If it is killed, the record
 // tells the next `cluster up` to remove the rest first.
-func remove(ctx context.Context, s *session.Session) error {
-	if err := s.WriteRecord(ctx, &session.Record{Phase: session.Removing}); err != nil {
+func remove(ctx context.Context, c containers.Cluster) error {
+	if err := c.Session.WriteRecord(ctx, &session.Record{Phase: session.Removing}); err != nil {
 		return err
 	}
-	return errors.Join(snapshot.ForgetAll(ctx, s), s.Cluster().Remove(ctx, session.RecordNote), s.PreparedDisks().RemoveOwn(ctx, ""),
-		os.RemoveAll(s.SharedDir()), os.RemoveAll(s.ComponentsPath()))
+	return errors.Join(snapshot.ForgetAll(ctx, c.Session), c.Remove(ctx, session.RecordNote), c.Disks.RemoveOwn(ctx, ""),
+		os.RemoveAll(c.Session.SharedDir()), os.RemoveAll(c.Session.ComponentsPath()))
 }
 
 // removeBegun removes what a failed run of Up has created. The record of a
 // cluster that was to be created again stays, and so do snapshots of an earlier
 // cluster of this name.
-func removeBegun(ctx context.Context, s *session.Session) error {
-	r, err := s.Record(ctx)
+func removeBegun(ctx context.Context, c containers.Cluster) error {
+	r, err := c.Session.Record(ctx)
 	if err != nil {
 		return err
 	}
 	if r != nil {
-		return replaceHosts(ctx, s, *r)
+		return replaceHosts(ctx, c, *r)
 	}
-	kept, err := snapshot.Names(ctx, s)
+	kept, err := snapshot.Names(ctx, c.Session)
 	if err != nil {
 		return err
 	}
 	if len(kept) == 0 {
-		return errors.Join(remove(ctx, s), s.ForgetEngine())
+		return errors.Join(remove(ctx, c), c.ForgetEngine())
 	}
-	if err := replaceHosts(ctx, s, session.Record{}); err != nil {
+	if err := replaceHosts(ctx, c, session.Record{}); err != nil {
 		return err
 	}
-	return s.WriteRecord(ctx, nil)
+	return c.Session.WriteRecord(ctx, nil)
 }
 
 // CleanLosses lists what Clean removes for good: hosts, snapshots and the images
 // of the local registry. Remains of an interrupted run are no loss.
 func CleanLosses(ctx context.Context, options Options) ([]string, error) {
-	return session.Get(ctx, options.Options, session.Scope{Needs: session.ACluster}, func(s *session.Session, state topology.State) ([]string, error) {
-		all, err := losses(ctx, s, state, func(string) bool { return true })
-		if err != nil {
-			return nil, err
-		}
-		volumes, err := s.Cluster().Volumes(ctx)
-		if slices.ContainsFunc(volumes, func(v docker.Volume) bool { return v.Name == testhost.RegistryName(s.Name) }) {
-			all = append(all, "the images of the local registry")
-		}
-		return all, err
-	})
+	c, state, err := containers.Begin(ctx, options.Options, session.Scope{Needs: session.ACluster})
+	if err != nil {
+		return nil, err
+	}
+	defer c.Session.Close()
+	all, err := losses(ctx, c.Session, state, func(string) bool { return true })
+	if err != nil {
+		return nil, err
+	}
+	volumes, err := c.Volumes.List(ctx)
+	if slices.ContainsFunc(volumes, func(v machines.Volume) bool { return v.Name == testhost.RegistryName(c.Name) }) {
+		all = append(all, "the images of the local registry")
+	}
+	return all, err
 }
 
 // RecreateLosses lists what Up with Options.Recreate removes for good.

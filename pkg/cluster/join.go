@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/access"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -19,7 +19,7 @@ import (
 // its node only. The further control planes join with one token that is deleted
 // at the end.
 type joining struct {
-	change
+	change change
 	master topology.Node // that the others join
 	token  joinToken     // of the further control planes
 }
@@ -54,14 +54,14 @@ func roleStep(n topology.Node, run func(context.Context, topology.Node) error) s
 func (j *joining) furtherMaster(ctx context.Context, n topology.Node) error {
 	env := []string{"KUBE_BOOTSTRAP_CERTIFICATE_KEY=" + j.token.CertificateKey}
 	command := []string{"master", "--join"}
-	if j.nodes.OnlyMasters() {
+	if j.change.nodes.OnlyMasters() {
 		command = append(command, "--no-dedicated")
 	}
-	return j.join(ctx, n, j.token, append(command, j.options.MasterArgs...), env)
+	return j.join(ctx, n, j.token, append(command, j.change.options.MasterArgs...), env)
 }
 
 func (j *joining) worker(ctx context.Context, n topology.Node) error {
-	if j.state.Has(n.Name) { // kube-bootstrap worker refuses taints that its node does not have
+	if j.change.state.Has(n.Name) { // kube-bootstrap worker refuses taints that its node does not have
 		if err := j.mark(ctx, n); err != nil {
 			return err
 		}
@@ -70,7 +70,7 @@ func (j *joining) worker(ctx context.Context, n topology.Node) error {
 	if err != nil {
 		return err
 	}
-	err = j.join(ctx, n, token, append([]string{"worker"}, j.options.WorkerArgs...), nil)
+	err = j.join(ctx, n, token, append([]string{"worker"}, j.change.options.WorkerArgs...), nil)
 	if err := errors.Join(err, j.deleteToken(ctx, token)); err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (j *joining) mark(ctx context.Context, n topology.Node) error {
 		return nil
 	}
 	return retried(ctx, func() error {
-		return remote.Run(ctx, j.session, j.master.Name, append([]string{"mark", n.Name}, marks...), nil)
+		return remote.Run(ctx, j.change.cluster.Session, j.master.Name, append([]string{"mark", n.Name}, marks...), nil)
 	})
 }
 
@@ -100,20 +100,21 @@ func retried(ctx context.Context, do func() error) error {
 }
 
 func (j *joining) join(ctx context.Context, n topology.Node, token joinToken, command, env []string) error {
-	node := j.session.Node(n.Name)
+	node := j.change.cluster.Session.Node(n.Name)
 	if err := node.Put(ctx, tokenPath, 0o600, strings.NewReader(token.Token+"\n")); err != nil {
 		return err
 	}
 	args := append(command, "--master-ip", j.master.Addr.String(), "--token-file", tokenPath, "--ca-cert-hash", token.CACertHash)
-	err := remote.Run(ctx, j.session, n.Name, slices.Concat(args, j.source.args(), n.Spec.Args), env)
+	err := remote.Run(ctx, j.change.cluster.Session, n.Name, slices.Concat(args, j.change.source.args(), n.Spec.Args), env)
 	ctx, cancel := step.Limited(context.WithoutCancel(ctx))
 	defer cancel()
-	return errors.Join(err, node.Run(ctx, "rm", "-f", tokenPath))
+	return errors.Join(err, access.Run(ctx, node, "rm", "-f", tokenPath))
 }
 
 // onMaster returns the output of kube-bootstrap on the control plane that the others join.
 func (j *joining) onMaster(ctx context.Context, args ...string) (string, error) {
-	return j.session.Node(j.master.Name).Output(ctx, append([]string{remote.BinaryPath}, args...)...)
+	s := j.change.cluster.Session
+	return access.Output(ctx, s.Node(j.master.Name), append([]string{s.Provider.ProgramPath()}, args...)...)
 }
 
 // createToken creates a token for the nodes in scope.
@@ -177,7 +178,7 @@ func (j *joining) revoke(ctx context.Context) {
 func (j *joining) adapt() step.Step {
 	return step.Always("adapt-master", "adapt "+j.master.Name+" to the other nodes", func(ctx context.Context) error {
 		_, err := j.onMaster(ctx, "keep")
-		if _, failed := errors.AsType[*driver.ExitError](err); failed {
+		if _, failed := errors.AsType[*access.ExitError](err); failed {
 			step.Report(ctx, "left for later: "+err.Error(), 0, 0)
 			return nil
 		}

@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/access"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/apiserver"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/requirements"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/preflight"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/node"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -20,80 +22,86 @@ import (
 // AddNode adds a node and returns its name. If it fails, it removes what it has
 // created, unless Options.Retain is set.
 func AddNode(ctx context.Context, options Options, spec topology.Spec, emit func(session.Event)) (name string, err error) {
-	err = onNodes(ctx, options, emit, func(c change) error {
-		n, err := c.newcomer(ctx, spec)
-		if err != nil {
-			return err
-		}
-		name = n.Name
-		c.nodes = c.with(n)
-		join, err := c.joining(ctx)
-		if err != nil {
-			return err
-		}
-		prepared, err := join.preparedDisk(ctx, n)
-		if err != nil {
-			return err
-		}
-		if err = c.session.Run(ctx, c.addPlan(n, join, prepared)); err == nil {
-			return nil
-		}
-		join.revoke(ctx)
-		if c.options.Retain {
-			return err
-		}
-		return errors.Join(err, c.takeBack(ctx, n))
-	})
-	return name, err
+	c, err := openChange(ctx, options, emit)
+	if err != nil {
+		return "", err
+	}
+	defer c.close()
+	n, err := c.newcomer(ctx, spec)
+	if err != nil {
+		return "", err
+	}
+	c.nodes = c.with(n)
+	return n.Name, c.add(ctx, n)
+}
+
+// add creates the host of a new node, and lets it join.
+func (c change) add(ctx context.Context, n topology.Node) error {
+	join, err := c.joining(ctx)
+	if err != nil {
+		return err
+	}
+	prepared, err := join.change.preparedDisk(ctx, n)
+	if err != nil {
+		return err
+	}
+	if err = c.run(ctx, c.addPlan(n, join, prepared)); err == nil {
+		return nil
+	}
+	join.revoke(ctx)
+	if c.options.Retain {
+		return err
+	}
+	return errors.Join(err, c.takeBack(ctx, n))
 }
 
 // with returns the topology of the cluster with one more node.
 func (c change) with(n topology.Node) topology.Topology {
 	request := c.options.Request
 	request.Nodes = []topology.Spec{n.Spec}
-	return request.Topology(c.session.Name, c.state)
+	return request.Topology(c.cluster.Name, c.state)
 }
 
 // newcomer returns the node that is to join. A node that a killed run did not
 // finish is finished, even if the API server has it.
 func (c change) newcomer(ctx context.Context, spec topology.Spec) (topology.Node, error) {
-	joined, err := apiserver.NodeNames(ctx, c.session)
+	joined, err := apiserver.NodeNames(ctx, c.cluster.Session)
 	if err != nil {
 		return topology.Node{}, err
 	}
-	if begun, ok := c.state.Node(c.session.Name + "-" + spec.Name); ok && !complete(ctx, c.session, begun) {
+	if begun, ok := c.state.Node(c.cluster.Name + "-" + spec.Name); ok && !complete(ctx, c.cluster.Session, begun) {
 		joined = slices.DeleteFunc(joined, func(name string) bool { return name == begun.Name })
 	}
 	spec.Name = cmp.Or(spec.Name, topology.FreeName(spec.Role, func(name string) bool {
-		return slices.Contains(joined, c.session.Name+"-"+name)
+		return slices.Contains(joined, c.cluster.Name+"-"+name)
 	}))
 	nodes := c.with(topology.Node{Spec: spec})
-	n := nodes.Node(spec.HostName(c.session.Name))
+	n := nodes.Node(spec.HostName(c.cluster.Name))
 	if err := canJoin(nodes, n, joined); err != nil || c.state.Has(n.Name) {
 		return n, err
 	}
-	return n, errors.Join(preflight.Balanced(nodes, c.options.Balanced), preflight.NewNode(ctx, c.session, n))
+	return n, errors.Join(requirements.Balanced(nodes, c.options.Balanced), requirements.NewNode(ctx, c.cluster, n))
 }
 
 // joining returns the join data of a running cluster.
 func (c change) joining(ctx context.Context) (*joining, error) {
-	master, err := c.session.RunningMaster(ctx, "")
+	master, err := c.cluster.Session.RunningMaster(ctx, "")
 	if err != nil {
 		return nil, err
 	}
-	c.source.shared = c.options.Bundle != "" || c.session.Node(master.Name).Run(ctx, "test", "-e", testhost.SharedDir+"/"+session.BundleName) == nil
+	c.source.shared = c.options.Bundle != "" || access.Run(ctx, c.cluster.Session.Node(master.Name), "test", "-e", testhost.SharedDir+"/"+session.BundleName) == nil
 	c.state = topology.State{} // a node that a killed run did not finish counts as new
 	return &joining{change: c, master: master.Node}, nil
 }
 
 func (c change) addPlan(n topology.Node, join *joining, prepared testhost.PreparedDisk) step.Plan {
-	setup, master := c.options.setup(c.session, c.nodes), n.Role == topology.Master
+	setup, master := c.options.setup(c.cluster, c.nodes), n.Role == topology.Master
 	return step.Plan{
-		{testhost.ImageStep(c.session, c.nodes.Variant(n)), c.machine(n).RemoveOldVolume(), setup.Share()},
-		{setup.EngineFacts(preflight.DiskSpace)},
+		{testhost.ImageStep(c.cluster, c.nodes.Variant(n)), c.machine(n).RemoveOldVolume(), setup.Share()},
+		{setup.EngineFacts(requirements.DiskSpace)},
 		{prepared.CopyTo([]testhost.Machine{c.machine(n)}).If(!c.state.Has(n.Name))},
 		{setup.Boot(n)},
-		{remote.PutBinary(c.session, n.Name, c.options.Binary)},
+		{remote.PutBinary(c.cluster.Session, n.Name, c.options.Binary)},
 		{join.openMasters().If(master)}, {join.step(n)}, {join.closeMasters().If(master)}, {join.adapt().If(master)},
 	}
 }
@@ -127,73 +135,86 @@ func canJoin(t topology.Topology, n topology.Node, joined []string) error {
 func (c change) takeBack(ctx context.Context, n topology.Node) error {
 	ctx, cancel := step.Limited(context.WithoutCancel(ctx))
 	defer cancel()
-	return c.session.Run(ctx, step.Plan{{c.turndown(n)}, {c.object(ctx, n).Forget()}, {c.machine(n).Remove()}})
+	return c.run(ctx, step.Plan{{c.turndown(n)}, {c.object(ctx, n).Forget()}, {c.machine(n).Remove()}})
 }
 
 // StopNode moves a node's pods away, unless force is set, and shuts the node down.
 func StopNode(ctx context.Context, options Options, name string, force bool, drain node.Drain, emit func(session.Event)) error {
-	return onNode(ctx, options, name, emit, func(c change, n topology.Node) error {
-		stop := c.machine(n).Stop()
-		if force || !c.state.Runs(n.Name) {
-			return c.session.Run(ctx, step.Plan{{stop}})
-		}
-		if err := errors.Join(preflight.CanStop(c.nodes, c.state, n), preflight.LostQuorum(ctx, c.session, c.state)); err != nil {
-			return err
-		}
-		return c.session.Run(ctx, step.Plan{{c.object(ctx, n).Drain(drain)}, {stop}})
-	})
+	c, n, err := openNode(ctx, options, name, emit)
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	stop := c.machine(n).Stop()
+	if force || !c.state.Runs(n.Name) {
+		return c.run(ctx, step.Plan{{stop}})
+	}
+	if err := errors.Join(preflight.CanStop(c.nodes, c.state, n),
+		preflight.LostQuorum(ctx, c.cluster.Session, c.state)); err != nil {
+		return err
+	}
+	return c.run(ctx, step.Plan{{c.object(ctx, n).Drain(drain)}, {stop}})
 }
 
 // StartNode starts a node and waits until it accepts pods again.
 func StartNode(ctx context.Context, options Options, name string, emit func(session.Event)) error {
-	return onNode(ctx, options, name, emit, func(c change, n topology.Node) error {
-		if err := preflight.CanStart(c.nodes, c.state, n); err != nil {
-			return err
-		}
-		setup := c.options.setup(c.session, c.nodes)
-		return c.session.Run(ctx, step.Plan{
-			{setup.Share()},
-			{setup.Front(), setup.Boot(n)},
-			{setup.LocalRegistry()},
-			{apiserver.NewWaiter(c.session).Step(n.Name)},
-			{node.Node{API: apiserver.Connect(ctx, c.session, ""), Name: n.Name}.Uncordon()},
-		})
+	c, n, err := openNode(ctx, options, name, emit)
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	if err := preflight.CanStart(c.nodes, c.state, n); err != nil {
+		return err
+	}
+	setup := c.options.setup(c.cluster, c.nodes)
+	return c.run(ctx, step.Plan{
+		{setup.Share()},
+		{setup.Front(), setup.Boot(n)},
+		{setup.LocalRegistry()},
+		{testhost.NewWaiter(c.cluster).Step(n.Name)},
+		{node.Node{API: apiserver.Connect(ctx, c.cluster.Session, ""), Name: n.Name}.Uncordon()},
 	})
 }
 
 // RemoveNode removes a node from its cluster together with its host. With force
 // it does not move the pods first, and the node need not run.
 func RemoveNode(ctx context.Context, options Options, name string, force bool, drain node.Drain, emit func(session.Event)) error {
-	return onNode(ctx, options, name, emit, func(c change, n topology.Node) error {
-		if force {
-			return c.removeAtOnce(ctx, n)
-		}
-		if err := c.removable(ctx, n, drain); err != nil {
-			return err
-		}
-		setup := c.options.setup(c.session, c.nodes)
-		return c.session.Run(ctx, step.Plan{
-			{setup.Share()}, {setup.Boot(n)}, {c.object(ctx, n).Drain(drain)}, {c.turndown(n)}, {c.object(ctx, n).Forget()}, {c.machine(n).Remove()},
-		})
+	c, n, err := openNode(ctx, options, name, emit)
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	if force {
+		return c.removeAtOnce(ctx, n)
+	}
+	if err := c.removable(ctx, n, drain); err != nil {
+		return err
+	}
+	setup := c.options.setup(c.cluster, c.nodes)
+	return c.run(ctx, step.Plan{
+		{setup.Share()}, {setup.Boot(n)}, {c.object(ctx, n).Drain(drain)}, {c.turndown(n)}, {c.object(ctx, n).Forget()}, {c.machine(n).Remove()},
 	})
 }
 
 // NodeLosses lists what RemoveNode removes for good. It returns the problems
 // that RemoveNode returns before it changes anything.
 func NodeLosses(ctx context.Context, options Options, name string, force bool, drain node.Drain) (losses []string, err error) {
-	err = onNode(ctx, options, name, nil, func(c change, n topology.Node) error {
-		losses = []string{hostLoss(n.Name)}
-		if force {
-			return nil
-		}
-		return c.removable(ctx, n, drain)
-	})
-	return losses, err
+	c, n, err := openNode(ctx, options, name, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer c.close()
+	losses = []string{hostLoss(n.Name)}
+	if force {
+		return losses, nil
+	}
+	return losses, c.removable(ctx, n, drain)
 }
 
 // removable returns the problems of a removal of n that moves its pods away first.
 func (c change) removable(ctx context.Context, n topology.Node, drain node.Drain) error {
-	if err := errors.Join(preflight.CanRemove(c.nodes, c.state, n), preflight.LostQuorum(ctx, c.session, c.state)); err != nil {
+	if err := errors.Join(preflight.CanRemove(c.nodes, c.state, n),
+		preflight.LostQuorum(ctx, c.cluster.Session, c.state)); err != nil {
 		return err
 	}
 	_, err := c.object(ctx, n).Drain(drain).Check(ctx) // before a stopped node is started
@@ -203,15 +224,15 @@ func (c change) removable(ctx context.Context, n topology.Node, drain node.Drain
 func (c change) removeAtOnce(ctx context.Context, n topology.Node) error {
 	remove := []step.Step{c.machine(n).Remove()}
 	if preflight.LastMaster(c.nodes, c.state, n) {
-		return c.session.Run(ctx, step.Plan{remove})
+		return c.run(ctx, step.Plan{remove})
 	}
-	if err := preflight.LostQuorum(ctx, c.session, c.state); err != nil {
+	if err := preflight.LostQuorum(ctx, c.cluster.Session, c.state); err != nil {
 		return err
 	}
 	if !c.state.Runs(n.Name) {
-		return c.session.Run(ctx, step.Plan{{c.forgetFrom(n)}, remove})
+		return c.run(ctx, step.Plan{{c.forgetFrom(n)}, remove})
 	}
-	return c.session.Run(ctx, step.Plan{{c.turndown(n)}, {c.object(ctx, n).Forget()}, remove})
+	return c.run(ctx, step.Plan{{c.turndown(n)}, {c.object(ctx, n).Forget()}, remove})
 }
 
 // forgetFrom returns the step by which a control plane removes a node that is off.
@@ -220,22 +241,22 @@ func (c change) forgetFrom(n topology.Node) step.Step {
 		ID: step.IDOf("forget", n.Name), Name: "forget " + n.Name,
 		Waits: true,
 		Check: func(ctx context.Context) (step.Diff, error) {
-			master, err := c.session.RunningMaster(ctx, n.Name)
+			master, err := c.cluster.Session.RunningMaster(ctx, n.Name)
 			if err != nil {
 				return nil, err
 			}
-			known, err := knows(ctx, c.session, master, n)
+			known, err := knows(ctx, c.cluster.Session, master, n)
 			if err != nil || !known {
 				return nil, err
 			}
 			return step.Diff{"run kube-bootstrap forget " + n.Name + " on " + master.Name}, nil
 		},
 		Apply: func(ctx context.Context) error {
-			master, err := c.session.RunningMaster(ctx, n.Name)
+			master, err := c.cluster.Session.RunningMaster(ctx, n.Name)
 			if err != nil {
 				return err
 			}
-			return remote.Run(ctx, c.session, master.Name, []string{"forget", n.Name}, nil)
+			return remote.Run(ctx, c.cluster.Session, master.Name, []string{"forget", n.Name}, nil)
 		},
 	}
 }

@@ -1,11 +1,12 @@
-// Package cluster creates, changes and removes clusters whose nodes are
-// containers. kube-bootstrap on each node does the work there.
+// Package cluster creates, changes and removes clusters. kube-bootstrap on each node does the work
+// there. The nodes that it creates are containers; all other commands work with any provider of nodes.
 //
-//	cmd -> cluster.Up ...  -> snapshot -> preflight -> testhost  create, start and stop hosts
-//	    -> tools, suite                             -> remote    run kube-bootstrap on a node
-//	                                                -> apiserver the API of the cluster
-//	                                                -> session   engine, locks, records
-//	                                                -> topology  desired and observed nodes
+//	cmd -> cluster.Up ...  -> preflight -> remote    run kube-bootstrap on a node
+//	    -> tools, suite                 -> apiserver the API of the cluster
+//	    |                               -> session   locks, records
+//	    |                                  -> provider  where the nodes are
+//	    |                                  -> topology  desired and observed nodes
+//	    -> containers/...                  create, start and stop nodes that are containers
 package cluster
 
 import (
@@ -17,14 +18,15 @@ import (
 	"os"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/preflight"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/machines"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/requirements"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/addresses"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -120,33 +122,43 @@ func (o Options) record() (session.Record, error) {
 }
 
 // setup returns what the hosts of a topology have in common.
-func (o Options) setup(s *session.Session, t topology.Topology) testhost.Setup {
+func (o Options) setup(c containers.Cluster, t topology.Topology) testhost.Setup {
 	return testhost.Setup{
-		Session: s, Topology: t, Subnet: t.Subnet(), Files: o.sharedFiles(), Binary: o.Binary,
-		APIPort: o.APIPort, Publish: o.Publish, Registry: o.Registry, Facts: new(docker.EngineHost),
+		Cluster: c, Topology: t, Subnet: t.Subnet(), Files: o.sharedFiles(), Binary: o.Binary,
+		APIPort: o.APIPort, Publish: o.Publish, Registry: o.Registry, Facts: new(machines.EngineHost),
 	}
 }
 
-// open completes the options and calls do with them for the cluster, as session.Do does.
-func open(ctx context.Context, options Options, scope session.Scope,
-	do func(*session.Session, topology.State, Options) error,
-) error {
+// opened is a cluster that a command has opened, with the completed options.
+type opened struct {
+	cluster containers.Cluster
+	options Options
+	state   topology.State
+}
+
+// open completes the options and opens the cluster. The caller closes it.
+func open(ctx context.Context, options Options, scope session.Scope) (opened, error) {
 	options, err := options.withDefaults()
 	if err != nil {
-		return err
+		return opened{}, err
 	}
-	return session.Do(ctx, options.Options, scope, func(s *session.Session, state topology.State) error {
-		return do(s, state, options)
-	})
+	c, state, err := containers.Begin(ctx, options.Options, scope)
+	return opened{c, options, state}, err
 }
+
+func (o opened) close() { _ = o.cluster.Session.Close() }
 
 // Preflight returns all problems that would stop Up, and changes nothing.
 func Preflight(ctx context.Context, options Options) error {
-	return open(ctx, options, session.Scope{}, func(s *session.Session, _ topology.State, o Options) error {
-		recreate, err := recreates(ctx, s, o)
-		if err != nil {
-			return s.NoAnswer(err)
-		}
-		return preflight.Check(ctx, o.setup(s, o.Topology(s.Name, topology.State{})), recreate)
-	})
+	o, err := open(ctx, options, session.Scope{})
+	if err != nil {
+		return err
+	}
+	defer o.close()
+	recreate, err := recreates(ctx, o.cluster.Session, o.options)
+	if err != nil {
+		return o.cluster.Session.Provider.NoAnswer(err)
+	}
+	nodes := o.options.Topology(o.cluster.Name, topology.State{})
+	return requirements.Check(ctx, o.options.setup(o.cluster, nodes), recreate)
 }

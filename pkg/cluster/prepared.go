@@ -11,8 +11,8 @@ import (
 	"slices"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 )
 
@@ -22,7 +22,7 @@ func (c change) preparedDisk(ctx context.Context, n topology.Node) (testhost.Pre
 	if err != nil {
 		return testhost.PreparedDisk{}, err
 	}
-	return testhost.FindPreparedDisk(ctx, c.session, key)
+	return testhost.FindPreparedDisk(ctx, c.cluster, key)
 }
 
 // preparedKey returns a hash of everything that determines the content of a prepared disk. It
@@ -66,5 +66,5 @@ func (c change) bundlePath(name string) string {
 	if i := slices.IndexFunc(files, func(f testhost.SharedFile) bool { return f.Name == name }); i >= 0 {
 		return files[i].From
 	}
-	return filepath.Join(c.session.SharedDir(), name)
+	return filepath.Join(c.cluster.Session.SharedDir(), name)
 }

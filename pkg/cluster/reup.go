@@ -12,9 +12,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/apiserver"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/snapshot"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/snapshot"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -27,37 +27,44 @@ import (
 // that the API server stays available if there are several. Reup does not touch
 // other nodes.
 func Reup(ctx context.Context, options Options, emit func(session.Event)) (stale []string, err error) {
-	err = onNodes(ctx, options, emit, func(c change) error {
-		share := step.Plan{{c.options.setup(c.session, c.nodes).Share(), c.options.noteComponents(c.session)}}
-		if err := c.session.Run(ctx, share); err != nil {
-			return err
-		}
-		c.source.shared = true
-		nodes := c.stale(ctx)
-		for _, n := range nodes {
-			stale = append(stale, n.Name)
-		}
-		if err := c.session.Run(ctx, append(c.restartPlan(nodes), []step.Step{c.await(nodes)})); err != nil {
-			return err
-		}
-		master, err := c.session.RunningMaster(ctx, "")
-		if err != nil {
-			return err
-		}
-		inSnapshots, err := snapshot.Components(ctx, c.session)
-		if err != nil {
-			return err
-		}
-		return dropOldComponents(ctx, c.session, append(inSnapshots, c.source.components), master.Name)
-	})
-	return stale, err
+	c, err := openChange(ctx, options, emit)
+	if err != nil {
+		return nil, err
+	}
+	defer c.close()
+	share := step.Plan{{c.options.setup(c.cluster, c.nodes).Share(), c.options.noteComponents(c.cluster.Session)}}
+	if err := c.run(ctx, share); err != nil {
+		return nil, err
+	}
+	c.source.shared = true
+	nodes := c.stale(ctx)
+	for _, n := range nodes {
+		stale = append(stale, n.Name)
+	}
+	if err := c.run(ctx, append(c.restartPlan(nodes), []step.Step{c.await(nodes)})); err != nil {
+		return stale, err
+	}
+	return stale, c.dropOldComponents(ctx)
+}
+
+// dropOldComponents removes the components that neither the nodes nor a snapshot need.
+func (c change) dropOldComponents(ctx context.Context) error {
+	master, err := c.cluster.Session.RunningMaster(ctx, "")
+	if err != nil {
+		return err
+	}
+	inSnapshots, err := snapshot.Components(ctx, c.cluster.Session)
+	if err != nil {
+		return err
+	}
+	return dropOldComponents(ctx, c.cluster.Session, append(inSnapshots, c.source.components), master.Name)
 }
 
 // stale returns the running nodes that are not up to date, control planes first.
 func (c change) stale(ctx context.Context) (stale []topology.Node) {
 	running := slices.DeleteFunc(c.state.Running(), func(n topology.NodeState) bool { return n.Role == topology.Bare })
 	outdated := map[string]bool{}
-	for _, status := range remote.Statuses(ctx, c.session, running) {
+	for _, status := range remote.Statuses(ctx, c.cluster.Session, running) {
 		outdated[status.Name] = !upToDate(c.options.Components.Versions, status)
 	}
 	return slices.DeleteFunc(c.nodes.Nodes(), func(n topology.Node) bool { return !outdated[n.Name] })
@@ -77,7 +84,7 @@ func (c change) restartPlan(nodes []topology.Node) step.Plan {
 	var binaries, workers []step.Step
 	var masters step.Plan
 	for _, n := range nodes {
-		binaries = append(binaries, remote.PutBinary(c.session, n.Name, c.options.Binary))
+		binaries = append(binaries, remote.PutBinary(c.cluster.Session, n.Name, c.options.Binary))
 		if n.Role == topology.Worker {
 			workers = append(workers, roleStep(n, c.restart))
 		} else {
@@ -89,14 +96,14 @@ func (c change) restartPlan(nodes []topology.Node) step.Plan {
 
 // restart runs a host command with the settings that are stored on the host.
 func (c change) restart(ctx context.Context, n topology.Node) error {
-	return remote.Run(ctx, c.session, n.Name, append([]string{string(n.Role)}, c.source.args()...), nil)
+	return remote.Run(ctx, c.cluster.Session, n.Name, append([]string{string(n.Role)}, c.source.args()...), nil)
 }
 
 // await returns the step that waits until these nodes report the wanted components.
 func (c change) await(nodes []topology.Node) step.Step {
 	version := image.Versions{Programs: c.options.Components.Versions, Kubernetes: c.options.Kubernetes}
 	return step.Wait("wait-for-programs", "wait for the programs", func(ctx context.Context) error {
-		client, err := apiserver.Connect(ctx, c.session, "").Client()
+		client, err := apiserver.Connect(ctx, c.cluster.Session, "").Client()
 		if err != nil {
 			return err
 		}

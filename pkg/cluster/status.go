@@ -6,17 +6,15 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/snapshot"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/provider"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/snapshot"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/localregistry"
 )
 
-// Summary describes a cluster of an engine in a few words.
+// Summary describes a cluster of a provider in a few words.
 type Summary struct {
 	Name    string `json:"name"`
 	Masters int    `json:"masters"`
@@ -25,30 +23,30 @@ type Summary struct {
 	Subnet  string `json:"subnet"`
 }
 
-// List returns the clusters of an engine in alphabetical order.
+// List returns the clusters of a provider in alphabetical order.
 func List(ctx context.Context, options session.Options) ([]Summary, error) {
 	s, err := session.Open(options, nil)
 	if err != nil {
 		return nil, err
 	}
-	defer s.Engine.Close()
-	machines, err := s.Engine.Machines(ctx)
+	defer s.Close()
+	clusters, err := s.Provider.Clusters(ctx)
 	if err != nil {
-		return nil, s.NoAnswer(err)
+		return nil, s.Provider.NoAnswer(err)
 	}
-	networks, err := s.Engine.Networks(ctx)
-	return summaries(networks, machines), err
+	return summaries(clusters), nil
 }
 
-func summaries(networks []docker.Network, machines []docker.FoundMachine) []Summary {
-	var all []Summary
-	for _, n := range networks {
-		if n.Cluster == "" || len(n.Subnets) == 0 {
+func summaries(clusters []provider.Entry) (all []Summary) {
+	for _, c := range clusters {
+		if c.Remains {
 			continue
 		}
-		state := topology.Observed(n.Cluster, machines)
-		s := Summary{Name: n.Cluster, Subnet: n.Subnets[0].String(), Running: len(state.Running())}
-		for _, node := range state.Nodes() {
+		s := Summary{Name: c.Name, Running: len(c.Nodes.Running())}
+		if c.Subnet.IsValid() {
+			s.Subnet = c.Subnet.String()
+		}
+		for _, node := range c.Nodes.Nodes() {
 			switch node.Role {
 			case topology.Master:
 				s.Masters++
@@ -58,12 +56,11 @@ func summaries(networks []docker.Network, machines []docker.FoundMachine) []Summ
 		}
 		all = append(all, s)
 	}
-	slices.SortFunc(all, func(a, b Summary) int { return cmp.Compare(a.Name, b.Name) })
 	return all
 }
 
-// HostNode is a node as the engine reports it.
-type HostNode struct {
+// NodeSummary is a node as the provider reports it.
+type NodeSummary struct {
 	Name  string     `json:"name"`
 	Role  string     `json:"role"` // as Kubernetes names it
 	Addr  netip.Addr `json:"address"`
@@ -79,13 +76,13 @@ func roleName(role topology.Role) string {
 }
 
 // NodeNames returns the nodes of a cluster without asking any of them.
-func NodeNames(ctx context.Context, options session.Options) ([]HostNode, error) {
+func NodeNames(ctx context.Context, options session.Options) ([]NodeSummary, error) {
 	scope := session.Scope{Needs: session.ACluster}
-	return session.Get(ctx, options, scope, func(_ *session.Session, state topology.State) (all []HostNode, err error) {
+	return session.Get(ctx, options, scope, func(_ *session.Session, state topology.State) (all []NodeSummary, err error) {
 		for _, n := range state.ByAddress() {
-			all = append(all, HostNode{n.Name, roleName(n.Role), n.Addr, n.State, n.Image})
+			all = append(all, NodeSummary{n.Name, roleName(n.Role), n.Addr, n.State, n.Image})
 		}
-		slices.SortStableFunc(all, func(a, b HostNode) int { return cmp.Compare(a.Role, b.Role) })
+		slices.SortStableFunc(all, func(a, b NodeSummary) int { return cmp.Compare(a.Role, b.Role) })
 		return all, nil
 	})
 }
@@ -117,31 +114,6 @@ func Status(ctx context.Context, options session.Options, name string) ([]remote
 	})
 }
 
-// LocalRegistry is the observed registry of a cluster.
-type LocalRegistry struct {
-	Address   string `json:"address"` // in the names of images
-	Container string `json:"container"`
-	Running   bool   `json:"running"`
-}
-
-// RegistryStatus returns the local registry that a cluster should have; nil for none.
-func RegistryStatus(ctx context.Context, options session.Options) (*LocalRegistry, error) {
-	return session.Get(ctx, options, session.Scope{}, func(s *session.Session, _ topology.State) (*LocalRegistry, error) {
-		record, err := s.UpRecord(ctx)
-		if err != nil || record == nil {
-			return nil, err
-		}
-		made, err := record.Settings.Config()
-		port := made.LocalRegistry
-		if err != nil || port == 0 {
-			return nil, err
-		}
-		name := testhost.RegistryName(s.Name)
-		now, _, err := s.Cluster().Attached(ctx, name)
-		return &LocalRegistry{localregistry.Name(port), name, now.Running}, err
-	})
-}
-
 // Recorded returns the settings that a cluster was created with. For a cluster
 // that is not finished it returns the known part, and nil if no cluster exists.
 func Recorded(ctx context.Context, options session.Options) (*session.Record, error) {
@@ -150,7 +122,7 @@ func Recorded(ctx context.Context, options session.Options) (*session.Record, er
 		if err != nil || r.Removing() {
 			return r, err
 		}
-		notes, err := s.Cluster().Notes(ctx)
+		notes, err := s.Notes().All(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -169,11 +141,12 @@ func Recorded(ctx context.Context, options session.Options) (*session.Record, er
 
 // unfinished returns the record of a cluster that has never been up: only its subnet is known.
 func unfinished(ctx context.Context, s *session.Session) (*session.Record, error) {
-	subnet, err := s.Subnet(ctx)
-	if !subnet.IsValid() {
+	all, err := s.Provider.Clusters(ctx)
+	at := slices.IndexFunc(all, func(c provider.Entry) bool { return c.Name == s.Name && c.Subnet.IsValid() })
+	if err != nil || at < 0 {
 		return nil, err
 	}
-	return &session.Record{Settings: config.Made{Given: map[string]string{"dindSubnet": subnet.String()}}}, err
+	return &session.Record{Settings: config.Made{Given: map[string]string{"dindSubnet": all[at].Subnet.String()}}}, nil
 }
 
 // Exists reports whether any part of a cluster exists.

@@ -7,17 +7,18 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/requirements"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/snapshot"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/kubeconfig"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/preflight"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/snapshot"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 type up struct {
-	session *session.Session
+	cluster containers.Cluster
 	options Options
 	record  session.Record // of the cluster once it is up
 }
@@ -28,47 +29,53 @@ type up struct {
 // again. An existing cluster with other settings is not changed unless
 // Options.Recreate is set. Events of a host carry its name.
 func Up(ctx context.Context, options Options, emit func(session.Event)) error {
-	scope := session.Scope{Lock: session.ClusterLock, Emit: emit}
-	return open(ctx, options, scope, func(s *session.Session, state topology.State, o Options) error {
-		record, err := o.record()
-		if err != nil {
-			return err
-		}
-		if o.Recreate, err = recreates(ctx, s, o); err != nil {
-			return err
-		}
-		u := up{s, o, record}
-		complete, err := u.resume(ctx, state)
-		if err == nil && !complete {
-			err = u.create(ctx)
-		}
-		if err == nil {
-			err = u.saveFirst(ctx)
-		}
-		if err != nil {
-			return err
-		}
-		return kubeconfig.Update(ctx, s)
-	})
+	o, err := open(ctx, options, session.Scope{Lock: session.ClusterLock, Emit: emit})
+	if err != nil {
+		return err
+	}
+	defer o.close()
+	record, err := o.options.record()
+	if err != nil {
+		return err
+	}
+	if o.options.Recreate, err = recreates(ctx, o.cluster.Session, o.options); err != nil {
+		return err
+	}
+	if err := (up{o.cluster, o.options, record}).run(ctx, o.state); err != nil {
+		return err
+	}
+	return kubeconfig.Update(ctx, o.cluster.Session)
+}
+
+// run creates or starts the cluster, and saves its first snapshot.
+func (u up) run(ctx context.Context, state topology.State) error {
+	complete, err := u.resume(ctx, state)
+	if err == nil && !complete {
+		err = u.create(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	return u.saveFirst(ctx)
 }
 
 // create creates the missing hosts and runs kube-bootstrap on all hosts.
 func (u up) create(ctx context.Context) error {
-	state, err := u.session.Observe(ctx)
+	state, err := u.cluster.Session.Observe(ctx)
 	if err != nil {
 		return err
 	}
-	options, source, err := u.options.source(ctx, u.session)
+	options, source, err := u.options.source(ctx, u.cluster.Session)
 	if err != nil {
 		return err
 	}
-	record, err := u.session.UpRecord(ctx)
+	record, err := u.cluster.Session.UpRecord(ctx)
 	if err != nil {
 		return err
 	}
-	nodes := options.Topology(u.session.Name, state)
-	setup := options.setup(u.session, nodes)
-	join := &joining{change: change{u.session, options, nodes, state, source}, master: nodes.Leader(state)}
+	nodes := options.Topology(u.cluster.Name, state)
+	setup := options.setup(u.cluster, nodes)
+	join := &joining{change: change{u.cluster, options, nodes, state, source}, master: nodes.Leader(state)}
 	c, err := newCreation(ctx, join, setup, record == nil)
 	if err != nil {
 		return err
@@ -85,30 +92,30 @@ func (u up) create(ctx context.Context) error {
 // plan to them. If that fails, begin removes everything that it created, unless
 // there were hosts before or Options.Retain is set.
 func begin(ctx context.Context, setup testhost.Setup, o Options, first step.Step, hosts []topology.Node, plan step.Plan) error {
-	s := setup.Session
-	if err := preflight.Check(ctx, setup, o.Recreate); err != nil {
+	c := setup.Cluster
+	if err := requirements.Check(ctx, setup, o.Recreate); err != nil {
 		return err
 	}
-	before, err := s.Observe(ctx)
+	before, err := c.Session.Observe(ctx)
 	if err != nil {
 		return err
 	}
-	if err := s.NoteEngine(ctx); err != nil {
+	if err := c.NoteEngine(ctx); err != nil {
 		return err
 	}
-	boot := setup.BootPlan(hosts, preflight.DiskSpace, o.noteComponents(s))
-	err = s.Run(ctx, slices.Concat(step.Plan{{first}}, boot, plan))
+	boot := setup.BootPlan(hosts, requirements.DiskSpace, o.noteComponents(c.Session))
+	err = c.Session.Run(ctx, slices.Concat(step.Plan{{first}}, boot, plan))
 	if err == nil || o.Retain || !before.Empty() {
 		return err
 	}
 	cleanup, cancel := step.Limited(context.WithoutCancel(ctx))
 	defer cancel()
-	return errors.Join(err, removeBegun(cleanup, s), setup.Disk.TakeBack(cleanup, s))
+	return errors.Join(err, removeBegun(cleanup, c), setup.Disk.TakeBack(cleanup, c))
 }
 
 // finish records that the cluster is up and, the first time, that its first snapshot follows.
 func (u up) finish(ctx context.Context) error {
-	then, err := u.session.UpRecord(ctx)
+	then, err := u.cluster.Session.UpRecord(ctx)
 	if err != nil {
 		return err
 	}
@@ -116,24 +123,25 @@ func (u up) finish(ctx context.Context) error {
 		return nil
 	}
 	if then == nil && u.options.FirstSnapshot { // before the record, which ends the first time
-		if err := u.session.Cluster().Note(ctx, session.FirstNote, snapshot.First); err != nil {
+		if err := u.cluster.Session.Notes().Set(ctx, session.FirstNote, snapshot.First); err != nil {
 			return err
 		}
 	}
-	return u.session.WriteRecord(ctx, &u.record)
+	return u.cluster.Session.WriteRecord(ctx, &u.record)
 }
 
 // saveFirst saves the first snapshot if it is due, also after a run that failed to save it.
 func (u up) saveFirst(ctx context.Context) error {
-	notes, err := u.session.Cluster().Notes(ctx)
+	notes, err := u.cluster.Session.Notes().All(ctx)
 	if err != nil || notes[session.FirstNote] == "" {
 		return err
 	}
 	if !u.options.FirstSnapshot {
-		return u.session.Cluster().Forget(ctx, session.FirstNote)
+		return u.cluster.Session.Notes().Forget(ctx, session.FirstNote)
 	}
-	first := step.Always("first-snapshot", "take snapshot "+snapshot.First, func(ctx context.Context) error { return snapshot.SaveFirst(ctx, u.session) })
-	return u.session.Run(ctx, step.Plan{{first}})
+	first := step.Always("first-snapshot", "take snapshot "+snapshot.First,
+		func(ctx context.Context) error { return snapshot.SaveFirst(ctx, u.cluster) })
+	return u.cluster.Session.Run(ctx, step.Plan{{first}})
 }
 
 // recreates reports whether Up removes all hosts first: by option, or because a
@@ -148,14 +156,14 @@ func recreates(ctx context.Context, s *session.Session, o Options) (bool, error)
 // removal. It reports whether the cluster is complete afterwards. It removes
 // nothing unless the options say so.
 func (u up) resume(ctx context.Context, state topology.State) (complete bool, err error) {
-	notes, err := u.session.Cluster().Notes(ctx)
+	notes, err := u.cluster.Session.Notes().All(ctx)
 	if err != nil {
-		return false, u.session.NoAnswer(err)
+		return false, u.cluster.Session.Provider.NoAnswer(err)
 	}
-	requested := u.options.Topology(u.session.Name, topology.State{})
-	setup := u.options.setup(u.session, requested)
+	requested := u.options.Topology(u.cluster.Name, topology.State{})
+	setup := u.options.setup(u.cluster, requested)
 	if u.options.Recreate {
-		if err := preflight.Check(ctx, setup, true); err != nil {
+		if err := requirements.Check(ctx, setup, true); err != nil {
 			return false, err
 		}
 		return false, u.removeFormer(ctx)
@@ -163,26 +171,30 @@ func (u up) resume(ctx context.Context, state topology.State) (complete bool, er
 	if name := notes[session.RestoringNote]; name != "" {
 		return true, snapshot.Restore(ctx, setup, name)
 	}
-	then, err := u.session.UpRecord(ctx)
+	then, err := u.cluster.Session.UpRecord(ctx)
 	if err != nil || then == nil || !state.AllOff() {
 		return false, err
 	}
 	// Another version of kube-bootstrap has other host commands, which must run.
 	same := then.Program == u.record.Program && u.options.Components.equal(notes[session.ComponentsNote]) &&
 		!then.Asks(u.record) && len(requested.Missing(state)) == 0
-	return same, u.session.Run(ctx, setup.StartPlan(state.Names()))
+	return same, u.cluster.Session.Run(ctx, setup.StartPlan(state.Names()))
 }
 
 // removeFormer removes the cluster before it is created again. Its snapshots
 // stay, except the first, which Up saves again.
 func (u up) removeFormer(ctx context.Context) error {
-	kept, err := snapshot.Names(ctx, u.session)
+	kept, err := snapshot.Names(ctx, u.cluster.Session)
 	if err != nil {
 		return err
 	}
-	return u.session.Run(ctx, step.Plan{
-		{step.Always("remove-hosts", removalTitle(u.session.Name, kept), func(ctx context.Context) error { return replaceHosts(ctx, u.session, u.record) })},
-		{step.Always("remove-first-snapshot", "remove snapshot "+snapshot.First, func(ctx context.Context) error { return snapshot.Drop(ctx, u.session, snapshot.First) })},
+	return u.cluster.Session.Run(ctx, step.Plan{
+		{step.Always("remove-hosts", removalTitle(u.cluster.Name, kept), func(ctx context.Context) error {
+			return replaceHosts(ctx, u.cluster, u.record)
+		})},
+		{step.Always("remove-first-snapshot", "remove snapshot "+snapshot.First, func(ctx context.Context) error {
+			return snapshot.Drop(ctx, u.cluster, snapshot.First)
+		})},
 	})
 }
 
@@ -197,11 +209,14 @@ func removalTitle(cluster string, snapshots []string) string {
 
 // RestoreSnapshot replaces all hosts by the hosts of a snapshot.
 func RestoreSnapshot(ctx context.Context, options Options, name string, emit func(session.Event)) error {
-	scope := session.Scope{Needs: session.ACluster, Lock: session.ClusterLock, Emit: emit}
-	return open(ctx, options, scope, func(s *session.Session, _ topology.State, o Options) error {
-		if err := snapshot.Restore(ctx, o.setup(s, o.Topology(s.Name, topology.State{})), name); err != nil {
-			return err
-		}
-		return kubeconfig.Update(ctx, s)
-	})
+	o, err := open(ctx, options, session.Scope{Needs: session.ACluster, Lock: session.ClusterLock, Emit: emit})
+	if err != nil {
+		return err
+	}
+	defer o.close()
+	nodes := o.options.Topology(o.cluster.Name, topology.State{})
+	if err := snapshot.Restore(ctx, o.options.setup(o.cluster, nodes), name); err != nil {
+		return err
+	}
+	return kubeconfig.Update(ctx, o.cluster.Session)
 }

@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"strconv"
 	"strings"
 
-	"github.com/containerd/errdefs"
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/api/types/network"
 	"github.com/moby/moby/client"
@@ -35,7 +33,7 @@ func (a Attachment) apply(o *client.ContainerCreateOptions) {
 	o.Config.User = fmt.Sprintf("%[1]d:%[1]d", Nobody)
 	o.HostConfig.ReadonlyRootfs = true
 	o.HostConfig.NetworkMode = container.NetworkMode(a.Network)
-	o.Config.ExposedPorts, o.HostConfig.PortBindings = published(a.published())
+	o.Config.ExposedPorts, o.HostConfig.PortBindings = PortBindings(a.published())
 	o.NetworkingConfig = &network.NetworkingConfig{EndpointsConfig: map[string]*network.EndpointSettings{
 		a.Network: {IPAMConfig: &network.EndpointIPAMConfig{IPv4Address: a.Addr}},
 	}}
@@ -87,35 +85,4 @@ func (d *Engine) PublishAddr(ctx context.Context) (netip.Addr, error) {
 		return netip.IPv4Unspecified(), nil
 	}
 	return found[0].Unmap(), nil
-}
-
-// Attached is the observed state of a helper container of a cluster.
-type Attached struct {
-	Attachment
-	Running bool
-}
-
-// Attached returns a helper container of the cluster; ok is false if it does not
-// exist.
-func (c Cluster) Attached(ctx context.Context, name string) (at Attached, ok bool, err error) {
-	now, err := c.api.ContainerInspect(ctx, name, client.ContainerInspectOptions{})
-	found := now.Container
-	if errdefs.IsNotFound(err) || err == nil && found.Config.Labels[ClusterLabel] != c.name {
-		return at, false, nil
-	}
-	if err != nil {
-		return at, false, err
-	}
-	at.Running, at.Cluster, at.Network = found.State.Running, c.name, string(found.HostConfig.NetworkMode)
-	at.Addr, at.Ports = machineAddr(found.NetworkSettings.Networks), map[uint16]uint16{}
-	for inside, outside := range found.HostConfig.PortBindings {
-		for _, one := range outside {
-			port, err := strconv.ParseUint(one.HostPort, 10, 16)
-			if err != nil {
-				return at, false, err
-			}
-			at.Ports[inside.Num()], at.HostIP = uint16(port), one.HostIP
-		}
-	}
-	return at, true, nil
 }

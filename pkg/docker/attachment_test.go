@@ -2,6 +2,7 @@ package docker
 
 import (
 	"errors"
+	"net/netip"
 	"testing"
 )
 
@@ -35,5 +36,17 @@ func TestPublishAddr(t *testing.T) {
 		if err != nil || got.String() != want {
 			t.Errorf("%s: got %s, %v; want %s", address, got, err, want)
 		}
+	}
+}
+
+// TestTheHashOfAContainerStays: another hash would replace the containers of existing clusters.
+func TestTheHashOfAContainerStays(t *testing.T) {
+	c := Container{
+		Name: "k.api", Image: "front", Command: []string{"/front"}, Restart: "no",
+		Mounts: []Mount{{Source: "/a", Target: "/b", ReadOnly: true}},
+		On:     Attachment{Cluster: "k", Network: "k", Addr: netip.MustParseAddr("10.192.0.2"), Ports: map[uint16]uint16{1: 2}},
+	}
+	if got, want := c.hash(), "a3869c26beec4075"; got != want {
+		t.Errorf("hash %s, want %s", got, want)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -24,6 +25,9 @@ const (
 	OurLabel  = "kube-bootstrap.dev/owner" // value: the name of the component
 	specLabel = "kube-bootstrap.dev/spec"  // value: hash of the Container
 )
+
+// ClusterLabel marks what belongs to a cluster. Its value is the name of the cluster.
+const ClusterLabel = "kube-bootstrap.dev/cluster"
 
 // Mount binds a path of the host, or a volume, into a container.
 type Mount struct {
@@ -60,7 +64,7 @@ func (d *Engine) Running(ctx context.Context, c Container) ([]string, error) {
 	case err != nil:
 		return nil, noAnswer(err)
 	case now.Container.Config.Labels[OurLabel] == "":
-		return nil, d.foreign(c.Name)
+		return nil, foreign(c.Name, d.Address)
 	case now.Container.Config.Labels[specLabel] != c.hash():
 		return []string{"replace container " + c.Name + ": its settings differ"}, nil
 	case now.Container.State.Restarting: // the engine also reports State.Running for it
@@ -145,34 +149,34 @@ func (d *Engine) replace(ctx context.Context, c Container) error {
 			return err
 		}
 	}
-	return whileTaken(ctx, func() error {
+	return WhileTaken(ctx, func() error {
 		if err := d.Remove(ctx, c.Name); err != nil {
 			return err
 		}
 		options := c.createOptions()
 		c.On.apply(&options)
-		_, err := create(ctx, d.Client, options)
+		_, err := d.Create(ctx, options)
 		return err
 	})
 }
 
-// create creates a container and returns its ID. It cannot be interrupted: the engine completes
+// Create creates a container and returns its ID. It cannot be interrupted: the engine completes
 // a creation whose request ends, and the container would appear after the removal of what an
 // interrupted run has created.
-func create(ctx context.Context, api *client.Client, options client.ContainerCreateOptions) (id string, err error) {
+func (d *Engine) Create(ctx context.Context, options client.ContainerCreateOptions) (id string, err error) {
 	whole, cancel := step.Limited(context.WithoutCancel(ctx))
 	defer cancel()
 	// The daemon's userns-remap, default-runtime and init are for the containers of the user.
 	plain := false
 	options.HostConfig.UsernsMode, options.HostConfig.Runtime, options.HostConfig.Init = "host", "runc", &plain
-	made, err := api.ContainerCreate(whole, options)
+	made, err := d.ContainerCreate(whole, options)
 	return made.ID, err
 }
 
 const retryPause = 100 * time.Millisecond
 
-// whileTaken retries while the name is in use: an engine completes the creation of a killed run.
-func whileTaken(ctx context.Context, create func() error) error {
+// WhileTaken retries a creation while the name is in use: an engine completes the creation of a killed run.
+func WhileTaken(ctx context.Context, create func() error) error {
 	const tries = 20
 	for try := 1; ; try++ {
 		err := create()
@@ -186,7 +190,11 @@ func whileTaken(ctx context.Context, create func() error) error {
 }
 
 func (c Container) hash() string {
-	sum := sha256.Sum256(encoded(c))
+	data, err := json.Marshal(c)
+	if err != nil {
+		panic(err) // strings, numbers, bools and addresses only
+	}
+	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:8])
 }
 
@@ -194,7 +202,7 @@ func (c Container) createOptions() client.ContainerCreateOptions {
 	hc := &container.HostConfig{
 		NetworkMode:   "host",
 		Privileged:    c.Privileged,
-		Mounts:        c.mounts(),
+		Mounts:        Mounts(c.Mounts),
 		RestartPolicy: container.RestartPolicy{Name: container.RestartPolicyMode(c.Restart)},
 		LogConfig:     container.LogConfig{Type: "json-file", Config: map[string]string{"max-size": "10m", "max-file": "3"}},
 		// An engine with userns-remap gives the files of images to another user. mount(8), which has the
@@ -219,8 +227,9 @@ func (c Container) createOptions() client.ContainerCreateOptions {
 	}
 }
 
-func (c Container) mounts() (all []mount.Mount) {
-	for _, m := range c.Mounts {
+// Mounts returns mounts as the engine takes them.
+func Mounts(mounts []Mount) (all []mount.Mount) {
+	for _, m := range mounts {
 		one := mount.Mount{Type: mount.TypeVolume, Source: m.Source, Target: m.Target, ReadOnly: m.ReadOnly}
 		if !m.Volume {
 			one.Type, one.BindOptions = mount.TypeBind, &mount.BindOptions{}
@@ -244,24 +253,25 @@ func (d *Engine) Remove(ctx context.Context, name string) error {
 		return err
 	}
 	if now.Container.Config.Labels[OurLabel] == "" {
-		return d.foreign(name)
+		return foreign(name, d.Address)
 	}
-	return removeContainer(ctx, d.Client, name)
+	return d.RemoveContainer(ctx, name)
 }
 
-func (d *Engine) foreign(name string) error {
-	return fmt.Errorf("container %s on %s does not belong to kube-bootstrap; rename or remove it", name, d.Address)
+func foreign(name, address string) error {
+	return fmt.Errorf("container %s on %s does not belong to kube-bootstrap; rename or remove it", name, address)
 }
 
 // Tail returns the last lines of a container's log.
 func (d *Engine) Tail(ctx context.Context, name string, lines int) string {
-	text, _ := logs(ctx, d.Client, name, client.ContainerLogsOptions{Tail: fmt.Sprint(lines)})
+	text, _ := d.Logs(ctx, name, client.ContainerLogsOptions{Tail: fmt.Sprint(lines)})
 	return text
 }
 
-func logs(ctx context.Context, api *client.Client, name string, options client.ContainerLogsOptions) (string, error) {
+// Logs returns the log of a container.
+func (d *Engine) Logs(ctx context.Context, name string, options client.ContainerLogsOptions) (string, error) {
 	options.ShowStdout, options.ShowStderr = true, true
-	stream, err := api.ContainerLogs(ctx, name, options)
+	stream, err := d.ContainerLogs(ctx, name, options)
 	if err != nil {
 		return "", err
 	}

@@ -1,4 +1,5 @@
-// Package docker is the only package that calls a Docker engine, local or remote.
+// Package docker is the client of a Docker engine, local or remote: containers of kube-bootstrap, commands
+// in containers, images, networks and facts of the engine.
 package docker
 
 import (
@@ -76,7 +77,8 @@ func (d *Engine) Version(ctx context.Context) (version, api string, err error) {
 	return v.Version, v.APIVersion, err
 }
 
-func gone(err error) error {
+// Gone returns nil instead of the error that an object does not exist, because a removal is then done.
+func Gone(err error) error {
 	if errdefs.IsNotFound(err) {
 		return nil
 	}

@@ -2,6 +2,7 @@ package docker
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -118,5 +119,20 @@ func TestLongAnswersAreCut(t *testing.T) {
 	}
 	if len(pid.text()) > longestPID || len(reason.String()) != longestReason {
 		t.Errorf("kept are %d bytes of the first line and %d of the rest", len(pid.text()), len(reason.String()))
+	}
+}
+
+func TestFirstLineIsKept(t *testing.T) {
+	for _, pieces := range [][]string{{"12", "3\nerr", "or\n"}, {"123\nerror\n"}, {"123\n", "error\n"}} {
+		var rest bytes.Buffer
+		f := firstLine{rest: &rest}
+		for _, p := range pieces {
+			if n, err := f.Write([]byte(p)); n != len(p) || err != nil {
+				t.Fatalf("wrote %d, %v", n, err)
+			}
+		}
+		if f.text() != "123" || rest.String() != "error\n" {
+			t.Errorf("%q: first line %q, rest %q", pieces, f.text(), rest.String())
+		}
 	}
 }

@@ -73,11 +73,12 @@ func (i Images) LayerDirs(ctx context.Context, ref string) (map[string]string, e
 
 // Named lists the references that match a pattern: "registry/name:*".
 func (i Images) Named(ctx context.Context, pattern string) ([]string, error) {
-	refs, err := i.references(ctx, client.Filters{}.Add("reference", pattern))
+	refs, err := i.Matching(ctx, client.Filters{}.Add("reference", pattern))
 	return refs, step.Wrap(err, "list images")
 }
 
-func (i Images) references(ctx context.Context, filter client.Filters) (refs []string, err error) {
+// Matching lists the references of the images that a filter selects.
+func (i Images) Matching(ctx context.Context, filter client.Filters) (refs []string, err error) {
 	list, err := i.api.ImageList(ctx, client.ImageListOptions{Filters: filter})
 	for _, image := range list.Items {
 		refs = append(refs, image.RepoTags...)
@@ -135,11 +136,11 @@ const programOwner = "program"
 // import the same image at the same time, one takes the name from the other. An image of a
 // container that runs stays.
 func (i Images) RemovePrograms(ctx context.Context) error {
-	return i.removeAll(ctx, client.Filters{}.Add("label", OurLabel+"="+programOwner), func(err error) error {
+	return i.RemoveAll(ctx, client.Filters{}.Add("label", OurLabel+"="+programOwner), func(err error) error {
 		if errdefs.IsConflict(err) {
 			return nil
 		}
-		return gone(err)
+		return Gone(err)
 	})
 }
 
@@ -183,7 +184,7 @@ func (i Images) Remove(ctx context.Context, ref string) error {
 	if client.IsErrConnectionFailed(err) {
 		return nil
 	}
-	return gone(err)
+	return Gone(err)
 }
 
 // RemoveUnused removes an image reference unless a container uses it. The engine would remove
@@ -216,23 +217,15 @@ func (i Images) Users(ctx context.Context, ref string) (users []string, err erro
 			return m.Type == mount.TypeImage && (m.Source == ref || m.Source == found.ID || m.Name == ref)
 		})
 		if c.ImageID == found.ID || mounts {
-			users = append(users, nameOf(c))
+			users = append(users, NameOf(c))
 		}
 	}
 	return users, nil
 }
 
-// Images lists the references of the images that were made of the cluster's machines.
-func (c Cluster) Images(ctx context.Context) ([]string, error) {
-	return Images{c.api}.references(ctx, c.filter())
-}
-
-// removeImages removes the images of the cluster's machines, also those without a name.
-func (c Cluster) removeImages(ctx context.Context) error {
-	return Images{c.api}.removeAll(ctx, c.filter(), gone)
-}
-
-func (i Images) removeAll(ctx context.Context, filter client.Filters, failed func(error) error) error {
+// RemoveAll removes the images that a filter selects, also those without a name. failed decides on the
+// error of each removal.
+func (i Images) RemoveAll(ctx context.Context, filter client.Filters, failed func(error) error) error {
 	list, err := i.api.ImageList(ctx, client.ImageListOptions{Filters: filter})
 	return errors.Join(err, host.Each(list.Items, func(found image.Summary) error {
 		_, err := i.api.ImageRemove(ctx, found.ID, client.ImageRemoveOptions{Force: true, PruneChildren: true})

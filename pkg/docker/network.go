@@ -2,16 +2,12 @@ package docker
 
 import (
 	"context"
-	"errors"
 	"net/netip"
 	"strconv"
 	"strings"
 
 	"github.com/moby/moby/api/types/network"
 	"github.com/moby/moby/client"
-
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // Network is a network on an engine.
@@ -25,7 +21,7 @@ type Network struct {
 // Network returns a network of the engine by name; ok is false if there is none.
 func (d *Engine) Network(ctx context.Context, name string) (n network.Inspect, ok bool, err error) {
 	found, err := d.NetworkInspect(ctx, name, client.NetworkInspectOptions{})
-	return found.Network, err == nil, gone(err)
+	return found.Network, err == nil, Gone(err)
 }
 
 // Networks lists the engine's networks.
@@ -39,28 +35,6 @@ func (d *Engine) Networks(ctx context.Context) (all []Network, err error) {
 		all = append(all, found)
 	}
 	return all, err
-}
-
-// MakeNetwork makes a bridge network of the cluster, whose gateway is its first address.
-func (c Cluster) MakeNetwork(ctx context.Context, name string, subnet netip.Prefix) error {
-	subnet = subnet.Masked()
-	_, err := c.api.NetworkCreate(ctx, name, client.NetworkCreateOptions{
-		Driver: "bridge",
-		IPAM:   &network.IPAM{Config: []network.IPAMConfig{{Subnet: subnet, Gateway: subnet.Addr().Next()}}},
-		Labels: map[string]string{OurLabel: clusterOwner, ClusterLabel: c.name},
-	})
-	return step.Wrap(err, "make network %s", name)
-}
-
-// RemoveNetwork removes a network. A missing network is not an error.
-func (c Cluster) RemoveNetwork(ctx context.Context, name string) error {
-	_, err := c.api.NetworkRemove(ctx, name, client.NetworkRemoveOptions{})
-	return step.Wrap(gone(err), "remove network %s", name)
-}
-
-func (c Cluster) removeNetworks(ctx context.Context) error {
-	list, err := c.api.NetworkList(ctx, client.NetworkListOptions{Filters: c.filter()})
-	return errors.Join(err, host.Together(list.Items, func(n network.Summary) error { return c.RemoveNetwork(ctx, n.ID) }))
 }
 
 // Port is a port of the host that leads to a container.
@@ -77,7 +51,8 @@ type PublishedPort struct {
 	Protocol       string // "tcp" or "udp"
 }
 
-func published(all []PublishedPort) (network.PortSet, network.PortMap) {
+// PortBindings returns published ports as the engine takes them.
+func PortBindings(all []PublishedPort) (network.PortSet, network.PortMap) {
 	exposed, bindings := network.PortSet{}, network.PortMap{}
 	for _, p := range all {
 		port, _ := network.PortFrom(p.Port, network.IPProtocol(p.Protocol))
@@ -101,4 +76,18 @@ func (d *Engine) Published(ctx context.Context, network string) (all []Port, err
 		}
 	}
 	return all, noAnswer(err)
+}
+
+// AddrIn returns the address of a container in its networks. It prefers the configured address,
+// the only one of a stopped container.
+func AddrIn(networks map[string]*network.EndpointSettings) netip.Addr {
+	for _, n := range networks {
+		if n != nil && n.IPAMConfig != nil && n.IPAMConfig.IPv4Address.IsValid() {
+			return n.IPAMConfig.IPv4Address
+		}
+		if n != nil {
+			return n.IPAddress
+		}
+	}
+	return netip.Addr{}
 }

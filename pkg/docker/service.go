@@ -86,12 +86,12 @@ func (s Service) LastRun(ctx context.Context) (log string, failed bool, err erro
 	defer cancel()
 	now, err := docker.ContainerInspect(ctx, s.Name, client.ContainerInspectOptions{})
 	if err != nil {
-		return "", false, gone(err)
+		return "", false, Gone(err)
 	}
 	if end, ended := endOf(now.Container); !ended || end.Code == 0 || end.Code > signalled {
 		return "", false, nil
 	}
-	log, _ = logs(ctx, docker.Client, s.Name, client.ContainerLogsOptions{Since: now.Container.State.StartedAt})
+	log, _ = docker.Logs(ctx, s.Name, client.ContainerLogsOptions{Since: now.Container.State.StartedAt})
 	return log, true, nil
 }
 
@@ -102,5 +102,5 @@ func (s Service) Log(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return logs(ctx, docker.Client, s.Name, client.ContainerLogsOptions{Since: at.Format(time.RFC3339Nano)})
+	return docker.Logs(ctx, s.Name, client.ContainerLogsOptions{Since: at.Format(time.RFC3339Nano)})
 }

@@ -91,7 +91,7 @@ func TestRemovalByASilentEngine(t *testing.T) {
 	defer listener.Close()
 	interrupted, cancel := context.WithCancel(step.WithLimit(t.Context(), 50*time.Millisecond))
 	cancel()
-	if err := removeAnyway(interrupted, Open(socket).Client, "x"); !errors.Is(err, context.DeadlineExceeded) {
+	if err := Open(socket).Discard(interrupted, "x"); !errors.Is(err, context.DeadlineExceeded) {
 		t.Error(err)
 	}
 }

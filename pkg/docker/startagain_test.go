@@ -1,7 +1,6 @@
 package docker_test
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -9,7 +8,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker/dockertest"
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
@@ -19,7 +17,7 @@ import (
 func TestRunWhileContainerdRestarts(t *testing.T) {
 	engine, socket := dockertest.Start(t)
 	const name = "kube-bootstrap-test-start"
-	c := sleeper(t, engine, name)
+	c := dockertest.Sleeper(t, engine, name)
 	text, err := os.ReadFile(filepath.Join(filepath.Dir(socket), "containerd.pid"))
 	must.NoError(t, err)
 	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
@@ -30,16 +28,4 @@ func TestRunWhileContainerdRestarts(t *testing.T) {
 		t.Errorf("running %t, %v", running, err)
 	}
 	must.NoError(t, engine.Remove(t.Context(), name))
-}
-
-// sleeper describes a container of an empty image that runs a program of this machine.
-func sleeper(t *testing.T, engine *docker.Engine, name string) docker.Container {
-	t.Helper()
-	const image = "kube-bootstrap-test-sleeper:1"
-	must.NoError(t, engine.Images().Import(t.Context(), image, bytes.NewReader(make([]byte, 1024))))
-	c := docker.Container{Name: name, Image: image, Command: []string{"/bin/sleep", "1000"}}
-	for _, programs := range []string{"/bin", "/lib", "/lib64", "/usr"} {
-		c.Mounts = append(c.Mounts, docker.Mount{Source: programs, Target: programs, ReadOnly: true})
-	}
-	return c
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bootstrapdocker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/containerd"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/firewall"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/flannel"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
@@ -59,11 +58,9 @@ func containersLeft(ctx context.Context) (left []string, err error) {
 	if engine.Answers(ctx) != nil {
 		return nil, nil // the step of the main Docker reports a stopped Docker
 	}
-	all, err := engine.Machines(ctx)
-	for _, c := range all {
-		if c.Cluster == "" && c.Labels[docker.OurLabel] != "" {
-			left = append(left, "container "+c.Name)
-		}
+	names, err := engine.Own(ctx)
+	for _, name := range names {
+		left = append(left, "container "+name)
 	}
 	return left, err
 }

@@ -29,9 +29,9 @@ var layers = [][]string{
 	{"pkg/step", "pkg/catalog"},
 	{"pkg/config"},
 	{"pkg/host", "pkg/pki", "pkg/kube", "pkg/link"},
-	{"pkg/docker", "pkg/rollout", "pkg/node", "pkg/subnet"},
-	{"pkg/image", "pkg/fetch", "pkg/registry", "pkg/driver", "pkg/dump", "pkg/rotation"},
-	{"pkg/bundle", "pkg/imagestore", "pkg/cniplugins", "pkg/localregistry"},
+	{"pkg/docker", "pkg/access", "pkg/rollout", "pkg/node", "pkg/subnet"},
+	{"pkg/image", "pkg/fetch", "pkg/registry", "pkg/dump", "pkg/rotation"},
+	{"pkg/bundle", "pkg/imagestore", "pkg/cniplugins"},
 	{
 		"pkg/agent", "pkg/bootstrapdocker", "pkg/etcd", "pkg/balancer", "pkg/flannel", "pkg/firewall", "pkg/maindocker", "pkg/containerd", "pkg/kubelet", "pkg/controlplane",
 		"pkg/join", "pkg/addon", "pkg/offline", "pkg/cluster",
@@ -50,11 +50,15 @@ var parts = [][]string{
 	{"pkg/docker"},
 
 	{"pkg/cluster/topology"},
+	{"pkg/cluster/provider"},
 	{"pkg/cluster/session"},
 	{"pkg/cluster/apiserver", "pkg/cluster/remote"},
-	{"pkg/cluster/testhost", "pkg/cluster/kubeconfig", "pkg/cluster/tools", "pkg/cluster/suite"},
-	{"pkg/cluster/preflight"},
-	{"pkg/cluster/snapshot"},
+	{"pkg/cluster/preflight", "pkg/cluster/kubeconfig", "pkg/cluster/tools", "pkg/cluster/suite"},
+	{"pkg/cluster/containers/machines", "pkg/cluster/containers/localregistry"},
+	{"pkg/cluster/containers"},
+	{"pkg/cluster/containers/testhost", "pkg/cluster/containers/dockertools"},
+	{"pkg/cluster/containers/requirements"},
+	{"pkg/cluster/containers/snapshot"},
 	{"pkg/cluster"},
 
 	{"pkg/plan/local"},
@@ -91,18 +95,24 @@ var parts = [][]string{
 	{"cmd/kube-bootstrap"},
 }
 
-// exclusive lists the packages that alone may import the libraries that change a
-// host.
-var exclusive = map[string][]string{
-	"pkg/host": {
-		"os/exec",
-		"github.com/vishvananda/netlink",
-		"github.com/vishvananda/netns",
-		"github.com/coreos/go-systemd",
-		"github.com/coreos/go-iptables",
-		"sigs.k8s.io/knftables",
+// exclusive lists what only some packages, and the packages in them, may import: the libraries that
+// change a host, and the client of Docker.
+var exclusive = []struct{ imports, owners []string }{
+	{
+		imports: []string{
+			"os/exec",
+			"github.com/vishvananda/netlink",
+			"github.com/vishvananda/netns",
+			"github.com/coreos/go-systemd",
+			"github.com/coreos/go-iptables",
+			"sigs.k8s.io/knftables",
+		},
+		owners: []string{"pkg/host"},
 	},
-	"pkg/docker": {"github.com/moby/moby/client"},
+	{
+		imports: []string{"github.com/moby/moby/client"},
+		owners:  []string{"pkg/docker", "pkg/cluster/containers/machines"},
+	},
 }
 
 // prints is what only cmd may use: libraries are silent.
@@ -223,8 +233,11 @@ func (s source) imports() []string {
 		if inner, ours := strings.CutPrefix(target, module); ours && !s.isTest() && !below(inner, s.dir) {
 			all = append(all, fmt.Sprintf("%s: imports %s, which is not below %s", s.name, inner, s.dir))
 		}
-		if owner := importerOf(target); owner != "" && owner != packageOf(s.dir) && !s.isTest() {
-			all = append(all, fmt.Sprintf("%s: imports %s; only %s may", s.name, target, owner))
+		if inner, _ := strings.CutPrefix(target, module); !s.isTest() && onlyContainers(s.dir, inner) {
+			all = append(all, fmt.Sprintf("%s: imports %s; %s must fit every kind of node", s.name, inner, s.dir))
+		}
+		if owners := importersOf(target); !s.isTest() && len(owners) > 0 && !withinAny(s.dir, owners) {
+			all = append(all, fmt.Sprintf("%s: imports %s; only %s may", s.name, target, strings.Join(owners, " and ")))
 		}
 	}
 	return all
@@ -242,14 +255,28 @@ func below(inner, dir string) bool {
 	return part(dir) < 0 || part(inner) < part(dir)
 }
 
-// importerOf returns the one package that may import target; "" if all may.
-func importerOf(target string) string {
-	for owner, theirs := range exclusive {
-		if slices.ContainsFunc(theirs, func(t string) bool { return within(target, t) }) {
-			return owner
+// onlyContainers reports whether dir would fit only clusters of containers if it imported inner. Only
+// pkg/cluster/containers knows the Docker engine of a cluster, and only pkg/cluster, which creates
+// clusters, knows pkg/cluster/containers.
+func onlyContainers(dir, inner string) bool {
+	if !within(dir, "pkg/cluster") || within(dir, "pkg/cluster/containers") {
+		return false
+	}
+	return within(inner, "pkg/docker") || dir != "pkg/cluster" && within(inner, "pkg/cluster/containers")
+}
+
+// importersOf returns the packages that alone may import target; none if all may.
+func importersOf(target string) []string {
+	for _, e := range exclusive {
+		if withinAny(target, e.imports) {
+			return e.owners
 		}
 	}
-	return ""
+	return nil
+}
+
+func withinAny(target string, parents []string) bool {
+	return slices.ContainsFunc(parents, func(parent string) bool { return within(target, parent) })
 }
 
 // layer returns how high dir stands; -1 if it has no place.

@@ -51,7 +51,8 @@ func TestABadTreeIsSeen(t *testing.T) {
 	found, err := Violations(root)
 	must.NoError(t, err)
 	want := []string{
-		"pkg/etcd/etcd.go: imports github.com/moby/moby/client; only pkg/docker may",
+		"pkg/cluster/session/session.go: imports pkg/docker; pkg/cluster/session must fit every kind of node",
+		"pkg/etcd/etcd.go: imports github.com/moby/moby/client; only pkg/docker and pkg/cluster/containers/machines may",
 		"pkg/etcd/etcd.go: imports github.com/vishvananda/netlink; only pkg/host may",
 		"pkg/etcd/etcd.go: imports os/exec; only pkg/host may",
 		"pkg/etcd/etcd.go: imports pkg/flannel, which is not below pkg/etcd",
@@ -103,7 +104,10 @@ func TestThePartsOfAPackageHaveAnOrder(t *testing.T) {
 		{"pkg/cluster/topology", "pkg/cluster/session", true},
 		{"pkg/cluster/session", "pkg/cluster/topology", false},
 		{"pkg/cluster/tools", "pkg/cluster/suite", false},
-		{"pkg/cluster", "pkg/cluster/snapshot", false},
+		{"pkg/cluster/session", "pkg/cluster/containers", true},
+		{"pkg/cluster/containers", "pkg/cluster/session", false},
+		{"pkg/cluster/containers", "pkg/cluster/containers/machines", false},
+		{"pkg/cluster", "pkg/cluster/containers/snapshot", false},
 		{"pkg/docker", "pkg/cluster/topology", true},
 		{"pkg/plan", "pkg/cluster", false},
 		{"pkg/host", "pkg/host/hosttest", true},

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
@@ -78,7 +79,7 @@ func prepare(ctx context.Context) error {
 func hosts(t *testing.T, hostImage, subnet string, names ...string) []machine {
 	t.Helper()
 	options := cluster.Options{
-		Options: session.Options{Name: names[0]},
+		Options: session.Options{Name: names[0], Provider: containers.EngineChoice{}},
 		Request: topology.Request{Hosts: names, HostImage: hostImage, Subnet: netip.MustParsePrefix(subnet)},
 		Bundle:  built.bundle, Binary: built.binary, KeepImages: true,
 	}

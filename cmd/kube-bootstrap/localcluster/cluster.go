@@ -16,8 +16,9 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/output"
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/settings"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/dockertools"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/snapshot"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/snapshot"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/tools"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/source"
@@ -206,7 +207,7 @@ engine that runs the nodes, or with --from from the Docker of a node, where
 	_ = c.RegisterFlagCompletionFunc("from", nodeListing.complete(con.Env))
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return change(con, runAgain, func(emit func(session.Event)) error {
-			return tools.LoadImage(c.Context(), o.Options, *from, args, emit)
+			return dockertools.LoadImage(c.Context(), o.Options, *from, args, emit)
 		}, func() string { return "in all nodes that run: " + strings.Join(args, ", ") })
 	}
 	return c

@@ -20,9 +20,9 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/thishost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/apiserver"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/snapshot"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/snapshot"
 )
 
 // clusterStatus is what `cluster status -o json` prints.
@@ -38,7 +38,7 @@ type clusterStatus struct {
 
 type clusterHost struct {
 	remote.HostStatus
-	Node *apiserver.Node `json:"node,omitempty"`
+	Node *apiserver.NodeStatus `json:"node,omitempty"`
 }
 
 func showCluster(ctx context.Context, out io.Writer, format output.Format, o cluster.Options, name string) error {
@@ -47,7 +47,7 @@ func showCluster(ctx context.Context, out io.Writer, format output.Format, o clu
 		return exit.Firm(err)
 	}
 	s := clusterStatus{Name: o.Name, Ready: len(hosts) > 0, Hosts: []clusterHost{}}
-	nodes := map[string]*apiserver.Node{}
+	nodes := map[string]*apiserver.NodeStatus{}
 	if len(hosts) > 0 {
 		found, err := apiserver.Nodes(ctx, o.Options)
 		for _, n := range found {
@@ -80,7 +80,7 @@ func showCluster(ctx context.Context, out io.Writer, format output.Format, o clu
 func (s clusterStatus) print(w io.Writer) {
 	output.Row(w, "HOST", "ADDRESS", "STATE", "STEPS", "NODE", "VERSION")
 	for _, h := range s.Hosts {
-		node := cmp.Or(h.Node, &apiserver.Node{})
+		node := cmp.Or(h.Node, &apiserver.NodeStatus{})
 		output.Row(w, h.Name, h.Addr.String(), h.State, h.steps(), node.Status(), node.Version)
 	}
 	if s.API != "" {
@@ -174,12 +174,12 @@ var (
 		{Head: "RUNNING", Cell: func(s cluster.Summary) string { return strconv.Itoa(s.Running) }},
 		{Head: "SUBNET", Cell: func(s cluster.Summary) string { return s.Subnet }},
 	}}
-	nodeListing = listing[cluster.HostNode]{"Node", cluster.NodeNames, []output.Column[cluster.HostNode]{
-		{Head: "NODE", Cell: func(n cluster.HostNode) string { return n.Name }},
-		{Head: "ROLE", Cell: func(n cluster.HostNode) string { return n.Role }},
-		{Head: "ADDRESS", Cell: func(n cluster.HostNode) string { return n.Addr.String() }},
-		{Head: "STATE", Cell: func(n cluster.HostNode) string { return n.State }},
-		{Head: "HOST IMAGE", Cell: func(n cluster.HostNode) string { return n.Image }, Wide: true},
+	nodeListing = listing[cluster.NodeSummary]{"Node", cluster.NodeNames, []output.Column[cluster.NodeSummary]{
+		{Head: "NODE", Cell: func(n cluster.NodeSummary) string { return n.Name }},
+		{Head: "ROLE", Cell: func(n cluster.NodeSummary) string { return n.Role }},
+		{Head: "ADDRESS", Cell: func(n cluster.NodeSummary) string { return n.Addr.String() }},
+		{Head: "STATE", Cell: func(n cluster.NodeSummary) string { return n.State }},
+		{Head: "HOST IMAGE", Cell: func(n cluster.NodeSummary) string { return n.Image }, Wide: true},
 	}}
 	snapshotListing = listing[snapshot.Snapshot]{"Snapshot", snapshot.List, []output.Column[snapshot.Snapshot]{
 		{Head: "SNAPSHOT", Cell: func(s snapshot.Snapshot) string { return s.Name }},

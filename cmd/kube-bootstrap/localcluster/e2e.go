@@ -113,7 +113,8 @@ func printSuite(w io.Writer, r suite.Result) {
 }
 
 // buildSuite builds the tests for the cluster's version, and the images that they use.
-func buildSuite(ctx context.Context, say func(string), runner *step.Runner, nodes []apiserver.Node, tests *suite.Suite) error {
+func buildSuite(ctx context.Context, say func(string), runner *step.Runner, nodes []apiserver.NodeStatus,
+	tests *suite.Suite) error {
 	if len(nodes) == 0 {
 		return exit.Firm(errors.New("the cluster has no nodes; run `kube-bootstrap cluster status`"))
 	}

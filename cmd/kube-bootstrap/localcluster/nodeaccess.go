@@ -18,7 +18,9 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/console"
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/exit"
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/output"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/access"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/dockertools"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/tools"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
@@ -42,8 +44,8 @@ come before COMMAND. The exit code is the command's.`,
 	command.PassOn(c, 1)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		err := onNode(c.Context(), con, *o, args[0], shellCommand(args[1:]))
-		if code, ok := errors.AsType[docker.ExitCode](err); ok {
-			return exit.Status(int(code))
+		if failed, ok := errors.AsType[*access.ExitError](err); ok {
+			return exit.Status(failed.Code)
 		}
 		return exit.Firm(err)
 	}
@@ -87,7 +89,7 @@ func onNode(ctx context.Context, con *console.Console, o cluster.Options, node s
 		return err
 	}
 	defer func() { _ = term.Restore(in, before) }()
-	return tools.ShellOn(ctx, o.Options, node, docker.Shell{
+	return dockertools.ShellOn(ctx, o.Options, node, docker.Shell{
 		Args: command, Env: []string{"TERM=" + con.Env("TERM")}, Input: os.Stdin, Output: con.Out, Sizes: sizes,
 	})
 }
@@ -138,8 +140,8 @@ copies it into all nodes.`,
 			if _, err := io.WriteString(con.Out, variables.in(name, c.CommandPath()+" --unset")); err != nil {
 				return err
 			}
-			env := tools.DockerEnv{Host: con.Env("DOCKER_HOST"), CertPath: con.Env("DOCKER_CERT_PATH")}
-			return tools.CloseDockerEnv(c.Context(), o.Options, strings.Join(args, ""), env)
+			env := dockertools.DockerEnv{Host: con.Env("DOCKER_HOST"), CertPath: con.Env("DOCKER_CERT_PATH")}
+			return dockertools.CloseDockerEnv(c.Context(), o.Options, strings.Join(args, ""), env)
 		}
 		if len(args) == 0 {
 			return exit.Usage(fmt.Errorf("say which node; `kube-bootstrap node list` names them"))
@@ -150,7 +152,7 @@ copies it into all nodes.`,
 }
 
 func printDockerEnv(out io.Writer, c *cobra.Command, o cluster.Options, node, shell string, format output.Format) error {
-	env, err := tools.OpenDockerEnv(c.Context(), o.Options, node)
+	env, err := dockertools.OpenDockerEnv(c.Context(), o.Options, node)
 	if err != nil {
 		return exit.Firm(err)
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/preflight"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/requirements"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/source"
@@ -43,7 +43,7 @@ func TestNoNodeHasABalancedAddress(t *testing.T) {
 		o, err := toClusterOptions(cfg, config.Origins{})
 		must.NoError(t, err)
 		text := ""
-		if err := preflight.Balanced(o.Topology(o.Name, topology.State{}), cfg.LoadBalancerAddresses); err != nil {
+		if err := requirements.Balanced(o.Topology(o.Name, topology.State{}), cfg.LoadBalancerAddresses); err != nil {
 			text = err.Error()
 		}
 		if !strings.Contains(text, want) || want == "" && text != "" {

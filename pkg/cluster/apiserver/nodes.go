@@ -3,6 +3,7 @@ package apiserver
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -11,11 +12,12 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Node is a node as the API server reports it.
-type Node struct {
+// NodeStatus is a node as the API server reports it.
+type NodeStatus struct {
 	Name    string `json:"name"`
 	Ready   bool   `json:"ready"`
 	Version string `json:"version"` // of its kubelet
@@ -23,7 +25,7 @@ type Node struct {
 }
 
 // Status returns "Ready" or "NotReady" as kubectl prints it; "" for the zero Node.
-func (n Node) Status() string {
+func (n NodeStatus) Status() string {
 	switch {
 	case n.Name == "":
 		return ""
@@ -34,10 +36,12 @@ func (n Node) Status() string {
 }
 
 // Nodes returns the nodes of a cluster as its API server reports them.
-func Nodes(ctx context.Context, options session.Options) ([]Node, error) {
+func Nodes(ctx context.Context, options session.Options) ([]NodeStatus, error) {
 	ctx, cancel := step.Checking(ctx)
 	defer cancel()
-	return session.Get(ctx, options, session.Scope{}, func(s *session.Session, _ topology.State) ([]Node, error) { return list(ctx, s) })
+	return session.Get(ctx, options, session.Scope{}, func(s *session.Session, _ topology.State) ([]NodeStatus, error) {
+		return list(ctx, s)
+	})
 }
 
 // NodeNames returns the names of the nodes that the API server has.
@@ -51,7 +55,7 @@ func NodeNames(ctx context.Context, s *session.Session) (names []string, err err
 	return names, err
 }
 
-func list(ctx context.Context, s *session.Session) (all []Node, err error) {
+func list(ctx context.Context, s *session.Session) (all []NodeStatus, err error) {
 	client, err := Connect(ctx, s, "").Client()
 	if err != nil {
 		return nil, err
@@ -63,13 +67,13 @@ func list(ctx context.Context, s *session.Session) (all []Node, err error) {
 	for _, n := range found.Items {
 		all = append(all, NodeOf(n))
 	}
-	slices.SortFunc(all, func(a, b Node) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(all, func(a, b NodeStatus) int { return cmp.Compare(a.Name, b.Name) })
 	return all, nil
 }
 
 // NodeOf converts a node object.
-func NodeOf(n corev1.Node) Node {
-	node := Node{Name: n.Name, Version: n.Status.NodeInfo.KubeletVersion}
+func NodeOf(n corev1.Node) NodeStatus {
+	node := NodeStatus{Name: n.Name, Version: n.Status.NodeInfo.KubeletVersion}
 	for _, c := range n.Status.Conditions {
 		node.Ready = node.Ready || c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
 	}
@@ -79,4 +83,12 @@ func NodeOf(n corev1.Node) Node {
 		}
 	}
 	return node
+}
+
+// PodReady returns an error unless the pod is Ready.
+func PodReady(p corev1.Pod) error {
+	if !kube.PodReady(p) {
+		return errors.New("pod " + p.Name + " is not Ready")
+	}
+	return nil
 }

@@ -1,47 +1,20 @@
+// Package preflight checks a cluster before a command changes it. The checks
+// change nothing. They are functions of the desired and the observed nodes.
 package preflight
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/resource"
-
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// differs lists the differences from the existing cluster that `cluster up` cannot change. With
-// --recreate there are none, because the cluster is removed first.
-func (c checks) differs(ctx context.Context) ([]error, error) {
-	notes, err := c.Session.Cluster().Notes(ctx)
-	if err != nil || c.recreate || notes[session.RestoringNote] != "" {
-		return nil, err
-	}
-	then, err := c.Session.UpRecord(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if then != nil && c.state.Empty() {
-		return []error{c.Session.HostsGone()}, nil
-	}
-	if err := mixed(c.Topology, c.state); err != nil {
-		return []error{err}, nil
-	}
-	errs := changed(c.Topology, c.state)
-	if then != nil {
-		errs = append(errs, grown(c.Topology, c.state, then.Nodes)...)
-	}
-	return errs, nil
-}
-
-// mixed returns the problem that bare hosts and nodes would have the same cluster.
-func mixed(t topology.Topology, state topology.State) error {
+// Mixed returns the problem that bare hosts and nodes would have the same cluster.
+func Mixed(t topology.Topology, state topology.State) error {
 	bare := map[bool]bool{}
 	for _, n := range t.Nodes() {
 		bare[n.Role == topology.Bare] = true
@@ -56,10 +29,10 @@ func mixed(t topology.Topology, state topology.State) error {
 		Remedy: "use another --name, or remove the existing one with `kube-bootstrap cluster clean --name " + t.Cluster() + "`"}
 }
 
-// grown rejects adding control planes to a cluster that has been up. A new
+// Grown rejects adding control planes to a cluster that has been up. A new
 // cluster may add several at a time, but a cluster in use would lose its etcd
 // quorum if one of several joining members failed.
-func grown(t topology.Topology, state topology.State, recorded []topology.Spec) []error {
+func Grown(t topology.Topology, state topology.State, recorded []topology.Spec) []error {
 	var names []string
 	for _, n := range t.Missing(state) {
 		known := slices.ContainsFunc(recorded, func(s topology.Spec) bool { return s.HostName(t.Cluster()) == n.Name })
@@ -74,61 +47,6 @@ func grown(t topology.Topology, state topology.State, recorded []topology.Spec) 
 		Name: "cluster-differs", Text: fmt.Sprintf("cluster %s has no control plane %s", t.Cluster(), strings.Join(names, ", ")),
 		Remedy: "add one after the other with `kube-bootstrap node add --role control-plane --cluster " + t.Cluster() + "`",
 	}}
-}
-
-// changed lists the settings that differ and that only new hosts can have.
-func changed(t topology.Topology, state topology.State) (errs []error) {
-	for _, n := range t.Nodes() {
-		is, ok := state.Node(n.Name)
-		if !ok {
-			continue
-		}
-		if all := unlike(n.Spec, t.Variant(n), is); len(all) > 0 {
-			errs = append(errs, differs(t.Cluster(), n, all))
-		}
-	}
-	return errs
-}
-
-func differs(cluster string, n topology.Node, all []string) *step.Problem {
-	node := strings.TrimPrefix(n.Name, cluster+"-")
-	remedy := "omit that, or run `kube-bootstrap node remove " + node + " --cluster " + cluster + "` first, or add --recreate to create the whole cluster again"
-	if n.Role == topology.Bare {
-		remedy = "omit that, or run `kube-bootstrap cluster clean --name " + cluster + "` first, which removes all its hosts"
-	}
-	return &step.Problem{Name: "cluster-differs", Text: "node " + node + " of cluster " + cluster + " exists with " + strings.Join(all, ", "), Remedy: remedy}
-}
-
-// unlike compares the settings that are part of a host's container. The host
-// verb (master or worker) compares all other settings itself.
-func unlike(want topology.Spec, variant string, is topology.NodeState) (all []string) {
-	for _, one := range []struct{ name, was, now string }{
-		{"role", string(is.Role), string(want.Role)},
-		{"hostImage", testhost.VariantOf(is.Image), variant},
-		{"cpus", cpus(is.Spec.NanoCPUs), cpus(want.NanoCPUs)},
-		{"memory", size(is.Spec.Memory), size(want.Memory)},
-		{"disk", size(is.Spec.Disk), size(want.Disk)},
-		{"ports", words(is.Spec.Ports), words(want.Ports)},
-		{"mounts", words(is.Spec.Mounts), words(want.Mounts)},
-	} {
-		if one.was != "" && one.was != one.now {
-			all = append(all, one.name+" "+one.was+" and not "+one.now)
-		}
-	}
-	return all
-}
-
-func words[T fmt.Stringer](all []T) string { return cmp.Or(config.Joined(all), "none") }
-
-func cpus(nano int64) string { return limit(resource.NewScaledQuantity(nano, resource.Nano)) }
-
-func size(bytes int64) string { return limit(resource.NewQuantity(bytes, resource.BinarySI)) }
-
-func limit(q *resource.Quantity) string {
-	if q.IsZero() {
-		return "unlimited"
-	}
-	return q.String()
 }
 
 // Differs returns the problem that the existing cluster has other settings; nil if it has not.

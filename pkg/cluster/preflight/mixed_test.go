@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -15,9 +14,8 @@ func TestNodesAndBareHosts(t *testing.T) {
 	subnet := netip.MustParsePrefix("10.192.0.0/16")
 	bare := topology.Request{Hosts: []string{"lab-1"}, Subnet: subnet}
 	nodes := topology.Request{Masters: 1, Workers: 1, Subnet: subnet}
-	const label = "kube-bootstrap.dev/node"
-	hosts := topology.Observed("lab", []docker.FoundMachine{{Name: "lab-1", Cluster: "lab"}})
-	cluster := topology.Observed("lab", []docker.FoundMachine{{Name: "lab-master-1", Cluster: "lab", Labels: map[string]string{label: `{"name":"master-1","role":"master"}`}}})
+	hosts := observed(topology.Node{Name: "lab-1", Role: topology.Bare})
+	cluster := observed(topology.Node{Name: "lab-master-1", Role: topology.Master})
 	for name, test := range map[string]struct {
 		asked topology.Request
 		is    topology.State
@@ -26,8 +24,16 @@ func TestNodesAndBareHosts(t *testing.T) {
 		"new hosts": {bare, topology.State{}, 0}, "the same hosts": {bare, hosts, 0}, "a cluster on hosts": {nodes, hosts, 1},
 		"a new cluster": {nodes, topology.State{}, 0}, "the same cluster": {nodes, cluster, 0}, "hosts in a cluster": {bare, cluster, 1},
 	} {
-		if found := step.Problems(mixed(test.asked.Topology("lab", topology.State{}), test.is)); len(found) != test.want {
+		if found := step.Problems(Mixed(test.asked.Topology("lab", topology.State{}), test.is)); len(found) != test.want {
 			t.Errorf("%s: %v", name, found)
 		}
 	}
+}
+
+func observed(nodes ...topology.Node) topology.State {
+	var all []topology.NodeState
+	for _, n := range nodes {
+		all = append(all, topology.NodeState{Node: n, State: topology.StateRunning})
+	}
+	return topology.Observed(all)
 }

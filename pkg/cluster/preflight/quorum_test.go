@@ -5,24 +5,23 @@ import (
 	"testing"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // powered returns a cluster with nodes that are on or off: "+master-1
 // -worker-1".
 func powered(nodes string) (topology.Topology, topology.State) {
-	var found []docker.FoundMachine
+	var found []topology.NodeState
 	for _, one := range strings.Fields(nodes) {
 		role, _, _ := strings.Cut(one[1:], "-")
 		spec := topology.Spec{Name: one[1:], Role: topology.Role(role)}
-		m := docker.FoundMachine{Name: "k-" + one[1:], Cluster: "k", State: "exited", Labels: spec.Labels()}
+		m := topology.NodeState{Node: topology.Node{Name: "k-" + spec.Name, Role: spec.Role, Spec: spec}, State: "exited"}
 		if one[0] == '+' {
 			m.State = "running"
 		}
 		found = append(found, m)
 	}
-	state := topology.Observed("k", found)
+	state := topology.Observed(found)
 	return state.Topology("k"), state
 }
 

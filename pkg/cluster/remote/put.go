@@ -10,8 +10,8 @@ import (
 	"github.com/containerd/errdefs"
 	"github.com/opencontainers/go-digest"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/access"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -23,7 +23,7 @@ type File struct {
 
 // PutBinary returns the step that copies kube-bootstrap to a node.
 func PutBinary(s *session.Session, node, binary string) step.Step {
-	return Put(s, step.IDOf("put-program", node), "put kube-bootstrap on "+node, node, File{binary, BinaryPath, 0o755})
+	return Put(s, step.IDOf("put-program", node), "put kube-bootstrap on "+node, node, File{binary, s.Provider.ProgramPath(), 0o755})
 }
 
 // Put returns the step that copies a file to a node, unless the node has the same content. Its
@@ -43,13 +43,13 @@ func Put(s *session.Session, id step.ID, name, node string, f File) step.Step {
 	})
 }
 
-func (f File) same(ctx context.Context, node driver.Node) (bool, error) {
+func (f File) same(ctx context.Context, node access.Node) (bool, error) {
 	want, err := Sum(f.From)
 	if err != nil {
 		return false, err
 	}
-	have, err := node.Output(ctx, "sha256sum", f.To)
-	if _, missing := errors.AsType[*driver.ExitError](err); err != nil && !missing && !errdefs.IsNotFound(err) {
+	have, err := access.Output(ctx, node, "sha256sum", f.To)
+	if _, missing := errors.AsType[*access.ExitError](err); err != nil && !missing && !errdefs.IsNotFound(err) {
 		return false, err
 	}
 	return strings.HasPrefix(have, want), nil

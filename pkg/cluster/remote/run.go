@@ -15,28 +15,23 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/access"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-const (
-	// BinaryPath is the path of kube-bootstrap on every node. It is on the volume of the
-	// node, because copies of a volume share the file.
-	BinaryPath = "/var/lib/host/bin/kube-bootstrap"
-	// busy is the exit code of kube-bootstrap while another run is active on its
-	// host, for example a run that continues after `cluster up` was killed.
-	busy = 4
-)
+// busy is the exit code of kube-bootstrap while another run is active on its
+// host, for example a run that continues after `cluster up` was killed.
+const busy = 4
 
 // Run runs kube-bootstrap on a node, after other runs there, and emits its events.
 func Run(ctx context.Context, s *session.Session, node string, args, env []string) error {
 	var failed error
 	err := step.Until(ctx, func(context.Context) error { // the limit applies to the wait for another run, not to the run itself
 		failed = run(ctx, s, node, args, env)
-		if exit, ok := errors.AsType[*driver.ExitError](failed); ok && exit.Code == busy {
+		if exit, ok := errors.AsType[*access.ExitError](failed); ok && exit.Code == busy {
 			return failed
 		}
 		return nil
@@ -46,10 +41,10 @@ func Run(ctx context.Context, s *session.Session, node string, args, env []strin
 
 func run(ctx context.Context, s *session.Session, node string, args, env []string) error {
 	relay := newRelay(func(e step.Event) { s.Emit(session.Event{Host: node, Event: e}) })
-	args = slices.Concat([]string{BinaryPath}, args, []string{"--progress", "json"})
+	args = slices.Concat([]string{s.Provider.ProgramPath()}, args, []string{"--progress", "json"})
 	err := s.Node(node).Exec(ctx, host.Command{Args: args, Env: env, Stderr: relay})
 	relay.Flush()
-	if exit, ok := errors.AsType[*driver.ExitError](err); ok && exit.Code != busy {
+	if exit, ok := errors.AsType[*access.ExitError](err); ok && exit.Code != busy {
 		return relay.explain(exit)
 	}
 	return err
@@ -106,7 +101,7 @@ func (r *Refused) Error() string {
 }
 
 // explain returns the error that kube-bootstrap on the host reported.
-func (r *relay) explain(exit *driver.ExitError) error {
+func (r *relay) explain(exit *access.ExitError) error {
 	if found := step.Problems(errors.Join(r.failed...)); exit.Code == refuses && len(found) > 0 {
 		return &Refused{exit.Node, found}
 	}
@@ -163,7 +158,7 @@ func Status(ctx context.Context, s *session.Session, n topology.NodeState) HostS
 	}
 	// The command exits with an error if something is missing, and writes a report nevertheless.
 	out, err := answered(ctx, func(ctx context.Context) (string, error) {
-		return s.Node(n.Name).Output(ctx, BinaryPath, "status", "-o", "json")
+		return access.Output(ctx, s.Node(n.Name), s.Provider.ProgramPath(), "status", "-o", "json")
 	})
 	if json.Valid([]byte(out)) {
 		status.Report = json.RawMessage(out)

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/access"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
@@ -21,7 +21,7 @@ func TestAHostThatRefusesIsToldByItsProblems(t *testing.T) {
 		if _, err := r.Write(append(line, '\n')); err != nil {
 			t.Fatal(err)
 		}
-		err := r.explain(&driver.ExitError{Node: "k-worker-1", Code: code})
+		err := r.explain(&access.ExitError{Node: "k-worker-1", Code: code})
 		var refused *Refused
 		if errors.As(err, &refused) != want || !strings.Contains(err.Error(), "k-worker-1: swap is on; turn it off [swap]") {
 			t.Errorf("exit code %d: %v", code, err)
@@ -53,7 +53,7 @@ func TestRelay(t *testing.T) {
 	if got[1].Kind != step.Failed || got[1].Err == nil || got[1].Err.Error() != "start flannel: no lease" {
 		t.Errorf("failure %+v", got[1])
 	}
-	err := r.explain(&driver.ExitError{Node: "kube-master-1", Code: 1})
+	err := r.explain(&access.ExitError{Node: "kube-master-1", Code: 1})
 	if !strings.HasPrefix(err.Error(), "kube-master-1: ") || !strings.Contains(err.Error(), "no lease") {
 		t.Errorf("explained as %q", err)
 	}

@@ -5,8 +5,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/provider"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/cache"
 )
@@ -16,9 +16,9 @@ const DefaultName = "kube"
 
 // Options select a cluster. The zero value of a field stands for its default.
 type Options struct {
-	Name     string        // part of every name on the engine
-	Engine   docker.Choice // the engine that runs the nodes; the one of the docker command
-	CacheDir string        // host images, and the files of the clusters; cache.Dir
+	Name     string          // part of the names of all nodes
+	Provider provider.Opener // of the nodes; it has no default
+	CacheDir string          // host images, and the files of the clusters; cache.Dir
 }
 
 // WithDefaults fills in the defaults and validates the name.
@@ -28,7 +28,7 @@ func (o Options) WithDefaults() (Options, error) {
 	return o, topology.BadName(o.Name)
 }
 
-// SharedDir holds the files that all hosts get. The nodes of a local engine mount it, so that a new
+// SharedDir holds the files that all hosts get. Containers of this machine mount it, so that a new
 // bundle reaches running nodes.
 func (o Options) SharedDir() string { return filepath.Join(o.CacheDir, "clusters", o.Name) }
 

@@ -2,37 +2,12 @@ package session
 
 import (
 	"context"
-	"fmt"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
-
-// NoAnswer returns the problem that the engine does not answer.
-func (s *Session) NoAnswer(err error) error {
-	text := strings.Join(strings.Fields(err.Error()), " ") // an error of ssh has several lines
-	return &step.Problem{
-		Name: "engine", Text: fmt.Sprintf("the Docker engine on %s does not answer: %s", s.Engine.Address, text),
-		Remedy: engineRemedy(s.Engine.Address, text), Firm: true,
-	}
-}
-
-// engineRemedy returns a remedy for the kind of the address and for the error.
-func engineRemedy(address, text string) string {
-	way, _, _ := strings.Cut(address, "://")
-	switch {
-	case strings.Contains(text, "permission denied") && way == "unix":
-		return "run it with sudo, or add your user to the group of that socket (`usermod -aG docker USER`, then log in again)"
-	case way == "ssh":
-		return "check that `ssh " + strings.TrimPrefix(address, "ssh://") + " docker version` works without a password"
-	case way == "tcp" || way == "http" || way == "https":
-		return "check that Docker listens there, that no firewall is in between, and DOCKER_TLS_VERIFY and DOCKER_CERT_PATH"
-	}
-	return "start Docker there (with systemd, `systemctl start docker`), or name another engine with --docker-host or --docker-context"
-}
 
 // NoNodes returns the problem that the cluster has no nodes, which a killed run may have
 // been creating, restoring or removing.
@@ -93,11 +68,11 @@ func (s *Session) Off(text string) error {
 	return &step.Problem{Name: "cluster-off", Text: text, Remedy: "run `kube-bootstrap cluster up --name " + s.Name + "`"}
 }
 
-// MustExist returns a problem if neither the engine nor this machine has any part of the cluster.
+// MustExist returns a problem if neither the provider nor this machine has any part of the cluster.
 func (s *Session) MustExist(ctx context.Context) error {
 	exists, err := s.Exists(ctx)
 	if err != nil {
-		return s.NoAnswer(err)
+		return s.Provider.NoAnswer(err)
 	}
 	if exists {
 		return nil
@@ -123,33 +98,16 @@ func (s *Session) Exists(ctx context.Context) (bool, error) {
 	if FileExists(s.SharedDir()) || FileExists(s.PrivateDir()) {
 		return true, nil
 	}
-	if all, err := s.Clusters(ctx); err != nil || slices.Contains(all, s.Name) {
-		return err == nil, err
-	}
-	volumes, err := s.Cluster().Volumes(ctx)
-	if err != nil || len(volumes) > 0 {
-		return err == nil, err
-	}
-	images, err := s.Cluster().Images(ctx)
-	return len(images) > 0, err
+	return s.Provider.Exists(ctx, s.Name)
 }
 
-// Clusters returns the names of all clusters that have hosts or networks on the engine.
-func (s *Session) Clusters(ctx context.Context) ([]string, error) {
-	machines, err := s.Engine.Machines(ctx)
-	if err != nil {
-		return nil, err
+// Clusters returns the names of all clusters of the provider.
+func (s *Session) Clusters(ctx context.Context) (names []string, err error) {
+	all, err := s.Provider.Clusters(ctx)
+	for _, c := range all {
+		names = append(names, c.Name)
 	}
-	networks, err := s.Engine.Networks(ctx)
-	var all []string
-	for _, m := range machines {
-		all = append(all, m.Cluster)
-	}
-	for _, n := range networks {
-		all = append(all, n.Cluster)
-	}
-	slices.Sort(all)
-	return slices.DeleteFunc(slices.Compact(all), func(name string) bool { return name == "" }), err
+	return names, err
 }
 
 // FileExists reports whether this machine has a file or directory at path.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/netip"
 	"reflect"
 	"slices"
 
@@ -13,8 +12,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Record holds the settings that a cluster was created with. It is stored on
-// the engine once the cluster is up. A value that the record does not have
+// Record holds the settings that a cluster was created with. It is a note that
+// is written once the cluster is up. A value that the record does not have
 // counts as equal to any other.
 type Record struct {
 	Format     int             `json:"format"`
@@ -41,7 +40,7 @@ const (
 // RecordFormat is the format of the records that this program writes.
 const RecordFormat = 1
 
-// Keys of notes that the engine stores for a cluster.
+// Keys of notes about a cluster.
 const (
 	RecordNote     = "settings"  // the Record
 	ComponentsNote = "programs"  // versions of the components that were built from a checkout
@@ -69,9 +68,9 @@ func (r Record) Asks(now Record) bool {
 
 // Record reads the record in any phase; nil if there is none.
 func (s *Session) Record(ctx context.Context) (*Record, error) {
-	notes, err := s.Cluster().Notes(ctx)
+	notes, err := s.Notes().All(ctx)
 	if err != nil {
-		return nil, s.NoAnswer(err)
+		return nil, s.Provider.NoAnswer(err)
 	}
 	if notes[RecordNote] == "" {
 		return nil, nil
@@ -90,9 +89,9 @@ func (s *Session) UpRecord(ctx context.Context) (*Record, error) {
 
 // Restoring returns the name of the snapshot that a run restores, perhaps a killed one; "" for none.
 func (s *Session) Restoring(ctx context.Context) (snapshot string, err error) {
-	notes, err := s.Cluster().Notes(ctx)
+	notes, err := s.Notes().All(ctx)
 	if err != nil {
-		return "", s.NoAnswer(err)
+		return "", s.Provider.NoAnswer(err)
 	}
 	return notes[RestoringNote], nil
 }
@@ -113,13 +112,13 @@ func ParseRecord(cluster, text string) (*Record, error) {
 // WriteRecord stores the record; nil deletes it.
 func (s *Session) WriteRecord(ctx context.Context, r *Record) error {
 	if r == nil {
-		return s.Cluster().Forget(ctx, RecordNote)
+		return s.Notes().Forget(ctx, RecordNote)
 	}
 	text, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
-	return s.Cluster().Note(ctx, RecordNote, string(text))
+	return s.Notes().Set(ctx, RecordNote, string(text))
 }
 
 // DropNode deletes a removed node from the record, so that `cluster up` does not create it again.
@@ -134,15 +133,4 @@ func (s *Session) DropNode(ctx context.Context, hostName string) error {
 	}
 	r.Nodes = left
 	return s.WriteRecord(ctx, r)
-}
-
-// Subnet returns the subnet of the cluster's network; the zero value if there is none.
-func (s *Session) Subnet(ctx context.Context) (netip.Prefix, error) {
-	networks, err := s.Engine.Networks(ctx)
-	for _, n := range networks {
-		if n.Name == s.Name && n.Cluster == s.Name && len(n.Subnets) > 0 {
-			return n.Subnets[0], err
-		}
-	}
-	return netip.Prefix{}, err
 }

@@ -1,22 +1,23 @@
-// Package session opens a cluster for one command: it connects to the engine,
+// Package session opens a cluster for one command: it opens the provider,
 // checks that the cluster exists, keeps other runs out, and observes the nodes.
 //
-//	load      Options.WithDefaults    name, engine, cache directory
+//	load      Options.WithDefaults    name, provider, cache directory
 //	look      Session.Observe         topology.State
-//	check     Scope.Needs             an engine, a cluster, or its nodes
+//	check     Scope.Needs             a provider, a cluster, or its nodes
 //	lock      Scope.Lock              no other run of this kind; then look and check again
 package session
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/access"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/provider"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -27,13 +28,15 @@ type Event struct {
 	step.Event
 }
 
-// Session is the connection of one command to a cluster. It does not change
-// after it was opened. The desired and the observed nodes are parameters of the
-// functions that use a session.
+// Session is the connection of one command to a cluster. The desired and the observed nodes are
+// parameters of the functions that use a session.
 type Session struct {
-	Engine *docker.Engine
 	Options
-	Emit func(Event) // passes an event on to the caller of the command
+	Provider provider.Provider
+	Emit     func(Event) // passes an event on to the caller of the command
+
+	nodes   *connections
+	release func() // the lock of the command
 }
 
 // Needs states what must exist before a command starts.
@@ -41,9 +44,9 @@ type Needs int
 
 // Needs of commands.
 const (
-	AnEngine Needs = iota // an engine that answers, and that has the cluster if there is one
-	ACluster              // at least one part of the cluster
-	Nodes                 // at least one node
+	AProvider Needs = iota // one that answers, and that has the cluster if there is one
+	ACluster               // at least one part of the cluster
+	Nodes                  // at least one node
 )
 
 // Scope states what a command needs.
@@ -53,46 +56,91 @@ type Scope struct {
 	Emit  func(Event) // nil: drop the events
 }
 
-// Open connects to the engine of a cluster. The caller closes the engine; Do does both.
+// Open opens the provider of a cluster. The caller closes the session.
 func Open(options Options, emit func(Event)) (*Session, error) {
 	options, err := options.WithDefaults()
 	if err != nil {
 		return nil, err
 	}
-	engine, err := options.Engine.Open()
+	p, err := options.Provider.Open()
 	if err != nil {
-		return nil, &step.Problem{Name: "engine", Text: err.Error(), Remedy: "correct --docker-host, --docker-context or DOCKER_HOST"}
+		return nil, err
 	}
-	var mu sync.Mutex // hosts work concurrently
-	return &Session{engine, options, func(e Event) {
+	return New(options, p, emit), nil
+}
+
+// New returns a session with a provider that is open.
+func New(options Options, p provider.Provider, emit func(Event)) *Session {
+	return &Session{
+		Options: options, Provider: p, Emit: oneAtATime(emit), nodes: &connections{open: map[string]access.Node{}},
+	}
+}
+
+// oneAtATime returns emit for hosts that work concurrently. Without emit, it drops the events.
+func oneAtATime(emit func(Event)) func(Event) {
+	var mu sync.Mutex
+	return func(e Event) {
 		mu.Lock()
 		defer mu.Unlock()
 		if emit != nil {
 			emit(e)
 		}
-	}}, nil
+	}
+}
+
+// Begin opens a cluster for a command, and returns its observed nodes. The caller closes the session.
+func Begin(ctx context.Context, options Options, scope Scope) (*Session, topology.State, error) {
+	s, err := Open(options, scope.Emit)
+	if err != nil {
+		return nil, topology.State{}, err
+	}
+	state, err := s.begin(ctx, scope)
+	if err != nil {
+		_ = s.Close()
+		return nil, topology.State{}, err
+	}
+	return s, state, nil
+}
+
+func (s *Session) begin(ctx context.Context, scope Scope) (topology.State, error) {
+	state, err := s.look(ctx, scope.Needs)
+	if err != nil || scope.Lock == (Lock{}) {
+		return state, err
+	}
+	if s.release, err = s.Hold(ctx, scope.Lock); err != nil {
+		return state, err
+	}
+	return s.look(ctx, scope.Needs) // another run may have changed the cluster in between
+}
+
+// Close releases the lock, and closes the provider and the connections to nodes.
+func (s *Session) Close() error {
+	if s.release != nil {
+		s.release()
+	}
+	return errors.Join(s.nodes.close(), s.Provider.Close())
 }
 
 // Do opens a cluster, calls do with its observed nodes, and closes it.
 func Do(ctx context.Context, options Options, scope Scope, do func(*Session, topology.State) error) error {
-	s, err := Open(options, scope.Emit)
+	s, state, err := Begin(ctx, options, scope)
 	if err != nil {
 		return err
 	}
-	defer s.Engine.Close()
-	state, err := s.look(ctx, scope.Needs)
-	if err == nil && scope.Lock != (Lock{}) {
-		release, errLock := s.Hold(ctx, scope.Lock)
-		if errLock != nil {
-			return errLock
-		}
-		defer release()
-		state, err = s.look(ctx, scope.Needs) // another run may have changed the cluster in between
-	}
-	if err != nil {
-		return err
-	}
+	defer s.Close()
 	return do(s, state)
+}
+
+// OnRunning is Do for one node, which must run.
+func OnRunning(ctx context.Context, options Options, scope Scope, name string,
+	do func(*Session, topology.Node) error) error {
+	return Do(ctx, options, scope, func(s *Session, state topology.State) error {
+		n, err := state.Topology(s.Name).PickRunning(name, state)
+		if err != nil {
+			return err
+		}
+		return do(s, n)
+	})
 }
 
 // Get is Do for a function that returns a value.
@@ -108,7 +156,7 @@ func Get[T any](ctx context.Context, options Options, scope Scope, get func(*Ses
 func (s *Session) look(ctx context.Context, needs Needs) (topology.State, error) {
 	state, err := s.Observe(ctx)
 	if err == nil {
-		err = s.sameEngine(ctx)
+		err = s.Provider.Owns(ctx, s.Name, s.PrivateDir())
 	}
 	switch {
 	case err != nil:
@@ -122,24 +170,18 @@ func (s *Session) look(ctx context.Context, needs Needs) (topology.State, error)
 
 // Observe returns the nodes that exist.
 func (s *Session) Observe(ctx context.Context) (topology.State, error) {
-	all, err := s.Engine.Machines(ctx)
+	state, err := s.Provider.Nodes(ctx, s.Name)
 	if err != nil {
-		return topology.State{}, s.NoAnswer(err)
+		return topology.State{}, s.Provider.NoAnswer(err)
 	}
-	return topology.Observed(s.Name, all), nil
+	return state, nil
 }
 
-// Cluster returns the objects of the cluster on its engine.
-func (s *Session) Cluster() docker.Cluster { return s.Engine.Cluster(s.Name) }
+// Notes returns the notes about the cluster.
+func (s *Session) Notes() provider.Notes { return s.Provider.Notes(s.Name) }
 
-// Machines returns the machines of the cluster.
-func (s *Session) Machines() docker.Machines { return docker.Machines(s.Cluster()) }
-
-// PreparedDisks returns the disks with which new hosts can begin.
-func (s *Session) PreparedDisks() docker.PreparedDisks { return docker.PreparedDisks(s.Cluster()) }
-
-// Node returns the access to a node by its host name.
-func (s *Session) Node(name string) driver.Node { return driver.Node{Engine: s.Engine, Name: name} }
+// Node returns the access to a node by its host name. Close ends the connection.
+func (s *Session) Node(name string) access.Node { return s.nodes.node(s.Provider, name) }
 
 // Run applies a plan. If it fails, the next run continues.
 func (s *Session) Run(ctx context.Context, plan step.Plan) error {

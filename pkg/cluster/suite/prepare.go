@@ -11,9 +11,9 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/access"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/apiserver"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/e2e"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -83,8 +83,8 @@ func (s *run) load(name string) step.Step {
 }
 
 // imagesOn lists the images of a node with their manifest digests.
-func imagesOn(ctx context.Context, node driver.Node) (map[string]v1.Hash, error) {
-	out, err := node.Output(ctx, "ctr", "-n", "k8s.io", "images", "ls")
+func imagesOn(ctx context.Context, node access.Node) (map[string]v1.Hash, error) {
+	out, err := access.Output(ctx, node, "ctr", "-n", "k8s.io", "images", "ls")
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +125,7 @@ func (s *run) mirrorFor(node string) step.Step {
 	return step.Always(step.IDOf("pull-test-images", node), "let "+node+" pull the images of the tests from "+s.master.Name, func(ctx context.Context) error {
 		for _, registry := range registriesOf(s.Images) {
 			hosts := fmt.Sprintf("%s\nserver = \"https://%s\"\n[host.\"http://%s\"]\n  capabilities = [\"pull\", \"resolve\"]\n", mirrorMark, registry, s.mirror())
-			write := host.Command{Args: driver.Script(mirrorScript, registry), Stdin: strings.NewReader(hosts)}
+			write := host.Command{Args: access.Script(mirrorScript, registry), Stdin: strings.NewReader(hosts)}
 			if err := s.session.Node(node).Exec(ctx, write); err != nil {
 				return err
 			}
@@ -167,14 +167,14 @@ func (s *run) tidy(name string) step.Step {
 }
 
 // undo returns the step that runs the script remove with args on a node if left prints lines there.
-func undo(id step.ID, name string, node driver.Node, left, remove string, args ...string) step.Step {
+func undo(id step.ID, name string, node access.Node, left, remove string, args ...string) step.Step {
 	return step.Step{
 		ID: id, Name: name, Waits: true,
 		Check: func(ctx context.Context) (step.Diff, error) {
-			out, err := node.Output(ctx, driver.Script(left)...)
+			out, err := access.Output(ctx, node, access.Script(left)...)
 			return strings.FieldsFunc(out, func(r rune) bool { return r == '\n' }), err
 		},
-		Apply: func(ctx context.Context) error { return node.Run(ctx, driver.Script(remove, args...)...) },
+		Apply: func(ctx context.Context) error { return access.Run(ctx, node, access.Script(remove, args...)...) },
 	}
 }
 
@@ -216,10 +216,10 @@ const rejectedScript = "iptables -w -S | grep -e '--comment " + rejectMark + " '
 
 func (s *run) reject(name string) step.Step {
 	return step.Always(step.IDOf("reject-unknown-services", name), "reject packets to unknown Services on "+name, func(ctx context.Context) error {
-		network, err := s.onMaster().Output(ctx, driver.Script(networkScript)...)
+		network, err := access.Output(ctx, s.onMaster(), access.Script(networkScript)...)
 		if err != nil {
 			return err
 		}
-		return s.session.Node(name).Run(ctx, driver.Script(rejectScript, network)...)
+		return access.Run(ctx, s.session.Node(name), access.Script(rejectScript, network)...)
 	})
 }

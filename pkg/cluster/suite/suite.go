@@ -15,11 +15,11 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/access"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/apiserver"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/cache"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/e2e"
@@ -117,14 +117,16 @@ func (s *run) do(ctx context.Context) (result Result, err error) {
 	return result, err
 }
 
-// suiteScript runs ginkgo in a container of the kubelet's image, which contains
+// suiteScript returns the script that runs ginkgo in a container of the kubelet's image, which contains
 // kubectl. kubectl calls the host's diff. The script writes the events of the
 // tests to stdout.
-const suiteScript = `image=$(docker inspect -f '{{.Config.Image}}' kubelet) || exit
+func suiteScript(program string) string {
+	return `image=$(docker inspect -f '{{.Config.Image}}' kubelet) || exit
 exec docker run --rm --name ` + suiteContainer + ` --network host -e HOME=/tmp -e ` + e2e.EventsVariable + `=/proc/1/fd/3 -w ` + suiteDir + ` \
-	-v ` + suiteDir + `:` + suiteDir + ` -v ` + remote.BinaryPath + `:` + remote.BinaryPath + `:ro -v ` + contentDir + `:` + contentDir + `:ro \
+	-v ` + suiteDir + `:` + suiteDir + ` -v ` + program + `:` + program + `:ro -v ` + contentDir + `:` + contentDir + `:ro \
 	-v /usr/bin/diff:/usr/bin/diff:ro -v ` + apiserver.AdminKubeconfig + `:` + apiserver.AdminKubeconfig + `:ro "$image" \
-	/bin/sh -c 'exec 3>&1 >` + suiteLog + ` 2>&1; ` + remote.BinaryPath + ` serve-images "$0" & exec "$@"' "$@"`
+	/bin/sh -c 'exec 3>&1 >` + suiteLog + ` 2>&1; ` + program + ` serve-images "$0" & exec "$@"' "$@"`
+}
 
 // tests returns the step that runs the tests. It succeeds even if tests fail.
 func (s *run) tests(result *Result) step.Step {
@@ -142,7 +144,7 @@ func (s *run) tests(result *Result) step.Step {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if _, ran := errors.AsType[*driver.ExitError](err); err != nil && !ran {
+		if _, ran := errors.AsType[*access.ExitError](err); err != nil && !ran {
 			return err
 		}
 		return s.finish(ctx, result, err, last.String())
@@ -155,7 +157,7 @@ func (s *run) command() []string {
 	if err != nil {
 		panic(err) // strings only
 	}
-	args := driver.Script(suiteScript, string(settings), suiteDir+"/ginkgo", "run", "--no-color", "--silence-skips", "--timeout=24h",
+	args := access.Script(suiteScript(s.session.Provider.ProgramPath()), string(settings), suiteDir+"/ginkgo", "run", "--no-color", "--silence-skips", "--timeout=24h",
 		"--junit-report="+suiteReport, "--output-dir="+suiteDir)
 	if s.Processes > 1 {
 		args = append(args, "--procs="+strconv.Itoa(s.Processes))
@@ -175,7 +177,7 @@ func (s *run) finish(ctx context.Context, result *Result, failed error, said str
 	if failed == nil || len(result.Failed) > 0 {
 		return err
 	}
-	log, _ := s.onMaster().Output(ctx, "tail", "-n", strconv.Itoa(remote.KeptLines), suiteDir+"/"+suiteLog)
+	log, _ := access.Output(ctx, s.onMaster(), "tail", "-n", strconv.Itoa(remote.KeptLines), suiteDir+"/"+suiteLog)
 	return errors.Join(err, fmt.Errorf("%w\n%s", failed, strings.TrimSpace(log+said)))
 }
 
@@ -196,4 +198,4 @@ type run struct {
 	digests map[string]v1.Hash   // of the images of the tests on the control plane
 }
 
-func (s *run) onMaster() driver.Node { return s.session.Node(s.master.Name) }
+func (s *run) onMaster() access.Node { return s.session.Node(s.master.Name) }

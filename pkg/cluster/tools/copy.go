@@ -13,9 +13,9 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/access"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -26,12 +26,12 @@ type Place struct{ Node, Path string }
 // Copy copies a file with its mode to a node, or from it.
 func Copy(ctx context.Context, options session.Options, from, to Place) error {
 	if from.Node == "" {
-		return onRunning(ctx, options, unlocked, to.Node, func(s *session.Session, n topology.Node) error {
+		return session.OnRunning(ctx, options, unlocked, to.Node, func(s *session.Session, n topology.Node) error {
 			return send(ctx, s.Node(n.Name), from.Path, to.Path)
 		})
 	}
-	return onRunning(ctx, options, unlocked, from.Node, func(s *session.Session, n topology.Node) error {
-		return receive(ctx, s.Node(n.Name), from.Path, to.Path)
+	return session.OnRunning(ctx, options, unlocked, from.Node, func(s *session.Session, n topology.Node) error {
+		return receive(ctx, s.Node(n.Name), n.Name, from.Path, to.Path)
 	})
 }
 
@@ -50,7 +50,7 @@ func trailing(name string) int {
 	return 0
 }
 
-func send(ctx context.Context, node driver.Node, local, remote string) error {
+func send(ctx context.Context, node access.Node, local, remote string) error {
 	file, err := os.Open(local)
 	if err != nil {
 		return err
@@ -64,24 +64,24 @@ func send(ctx context.Context, node driver.Node, local, remote string) error {
 		return err
 	}
 	target := homePath(remote)
-	if strings.HasSuffix(target, "/") || node.Run(ctx, "test", "-d", target) == nil {
+	if strings.HasSuffix(target, "/") || access.Run(ctx, node, "test", "-d", target) == nil {
 		target = path.Join(target, filepath.Base(local))
 	}
 	return node.Put(ctx, target, info.Mode(), file)
 }
 
-func receive(ctx context.Context, node driver.Node, remote, local string) error {
+func receive(ctx context.Context, node access.Node, name, remote, local string) error {
 	source := homePath(remote)
-	text, err := node.Output(ctx, "stat", "-Lc", "%f", source)
+	text, err := access.Output(ctx, node, "stat", "-Lc", "%f", source)
 	if err != nil {
 		return err
 	}
 	mode, err := strconv.ParseUint(strings.TrimSpace(text), 16, 32)
 	if err != nil {
-		return fmt.Errorf("mode of %s on %s: %w", source, node.Name, err)
+		return fmt.Errorf("mode of %s on %s: %w", source, name, err)
 	}
 	if mode&syscall.S_IFMT != syscall.S_IFREG {
-		return regular(node.Name+":"+source, fs.ModeIrregular)
+		return regular(name+":"+source, fs.ModeIrregular)
 	}
 	if info, err := os.Stat(local); err == nil && info.IsDir() || strings.HasSuffix(local, "/") {
 		local = filepath.Join(local, path.Base(source))
@@ -90,7 +90,7 @@ func receive(ctx context.Context, node driver.Node, remote, local string) error 
 }
 
 // fetch writes a file of a node beside its destination and moves it there, so that none is cut off.
-func fetch(ctx context.Context, node driver.Node, source, local string, mode fs.FileMode) error {
+func fetch(ctx context.Context, node access.Node, source, local string, mode fs.FileMode) error {
 	file, err := os.CreateTemp(filepath.Dir(local), "."+filepath.Base(local)+".*")
 	if err != nil {
 		return err

@@ -1,5 +1,5 @@
 // Package tools contains commands that need only the running nodes of a cluster:
-// dump, load-image, docker-env and ssh.
+// dump, load-image, kubectl, and the copies and commands of a user.
 package tools
 
 import (
@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/dump"
@@ -42,14 +41,14 @@ func dumpStep(s *session.Session, n topology.NodeState, dir string, objects bool
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return err
 		}
-		log := dump.Redact([]byte(s.Engine.Tail(ctx, n.Name, 5000)))
+		log := dump.Redact([]byte(s.Provider.ConsoleLog(ctx, n.Name, 5000)))
 		if err := os.WriteFile(filepath.Join(dir, "console.log"), log, 0o600); err != nil || !n.Running() {
 			return err
 		}
 		run := func(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 			return s.Node(n.Name).Exec(ctx, host.Command{Args: args, Stdout: stdout, Stderr: stderr})
 		}
-		from := dump.Host{Exec: run, Program: remote.BinaryPath, Workloads: true, Objects: objects}
+		from := dump.Host{Exec: run, Program: s.Provider.ProgramPath(), Workloads: true, Objects: objects}
 		failed, err := dump.Collect(ctx, from, dir)
 		if len(failed) > 0 {
 			text := n.Name + ": missing or incomplete: " + strings.Join(failed, ", ") + "; see " + filepath.Join(dir, dump.ErrorsFile)

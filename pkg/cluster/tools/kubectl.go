@@ -13,11 +13,11 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/access"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/apiserver"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/cache"
@@ -60,12 +60,11 @@ func OpenKubectl(ctx context.Context, options session.Options, variable func(str
 	})
 }
 
-// copyKubectl returns the directory of the cache that contains kubectl. A node of an engine on
-// this machine is a privileged container, so its root user is root of this machine already, and
-// kubectl can come from there. A node of a remote engine has no rights on this machine: then kubectl
-// comes from the bundle.
+// copyKubectl returns the directory of the cache that contains kubectl. Root of a node that runs on
+// this machine may be root of this machine already, as in a privileged container, and kubectl can
+// come from there. A node elsewhere has no rights on this machine: then kubectl comes from the bundle.
 func copyKubectl(ctx context.Context, s *session.Session, master string) (string, error) {
-	if !s.Engine.Remote() {
+	if s.Provider.OnThisMachine() {
 		dir, err := copyFromNode(ctx, s.CacheDir, s.Node(master))
 		return dir, step.Wrap(err, "copy kubectl from %s", master)
 	}
@@ -107,8 +106,8 @@ func copyFromBundle(ctx context.Context, cacheDir, path, arch string) (string, e
 	})
 }
 
-func copyFromNode(ctx context.Context, cacheDir string, from driver.Node) (string, error) {
-	id, err := from.Output(ctx, "docker", "inspect", "-f", "{{.Image}}", "kubelet")
+func copyFromNode(ctx context.Context, cacheDir string, from access.Node) (string, error) {
+	id, err := access.Output(ctx, from, "docker", "inspect", "-f", "{{.Image}}", "kubelet")
 	if err != nil {
 		return "", err
 	}

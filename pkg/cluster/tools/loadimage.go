@@ -8,9 +8,9 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/access"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -21,65 +21,56 @@ import (
 //go:embed scripts/load.sh
 var loadScript string
 
-// LoadImage copies images into all running nodes, either from the engine that
-// runs the nodes or from the Docker of one node. The source is read once.
-func LoadImage(ctx context.Context, options session.Options, from string, images []string, emit func(session.Event)) error {
-	scope := session.Scope{Needs: session.Nodes, Lock: session.ClusterLock, Emit: emit}
-	return session.Do(ctx, options, scope, func(s *session.Session, state topology.State) error {
-		source, err := sourceOf(s, from, state)
-		if err != nil {
-			return err
-		}
-		var nodes []driver.Node
-		for _, n := range state.Running() {
-			nodes = append(nodes, s.Node(n.Name))
-		}
-		if len(nodes) == 0 {
-			return s.Off("no node of cluster " + s.Name + " runs")
-		}
-		if err := source.lacks(ctx, images); err != nil {
-			return err
-		}
-		load := func(ctx context.Context) error { return source.copyTo(ctx, nodes, images) }
-		return s.Run(ctx, step.Plan{{step.Always("load-images", "load "+strings.Join(images, ", ")+" from "+source.name+" into the nodes", load)}})
-	})
+// ImageSource is a Docker engine from which images are copied.
+type ImageSource struct {
+	Name string
+	Has  func(ctx context.Context, image string) (bool, error)
+	Save func(ctx context.Context, to io.Writer, images ...string) error
 }
 
-// imageSource is a Docker engine from which images are copied.
-type imageSource struct {
-	name string
-	has  func(ctx context.Context, image string) (bool, error)
-	save func(ctx context.Context, to io.Writer, images ...string) error
-}
-
-// sourceOf returns the engine, or the Docker of a node if name is not empty.
-func sourceOf(s *session.Session, name string, state topology.State) (imageSource, error) {
-	if name == "" {
-		return imageSource{"the engine", s.Engine.Images().Has, s.Engine.Images().Save}, nil
+// LoadImage copies images into all running nodes. The source is read once.
+func LoadImage(ctx context.Context, s *session.Session, state topology.State, source ImageSource,
+	images []string) error {
+	var nodes []access.Node
+	for _, n := range state.Running() {
+		nodes = append(nodes, s.Node(n.Name))
 	}
+	if len(nodes) == 0 {
+		return s.Off("no node of cluster " + s.Name + " runs")
+	}
+	if err := source.lacks(ctx, images); err != nil {
+		return err
+	}
+	load := func(ctx context.Context) error { return source.copyTo(ctx, nodes, images) }
+	name := "load " + strings.Join(images, ", ") + " from " + source.Name + " into the nodes"
+	return s.Run(ctx, step.Plan{{step.Always("load-images", name, load)}})
+}
+
+// ImagesOf returns the Docker of a node as a source.
+func ImagesOf(s *session.Session, state topology.State, name string) (ImageSource, error) {
 	n, err := state.Topology(s.Name).PickRunning(name, state)
 	node := s.Node(n.Name)
-	return imageSource{
-		name: "node " + n.Name,
-		has: func(ctx context.Context, image string) (bool, error) {
-			err := node.Run(ctx, "docker", "image", "inspect", "--format", "{{.Id}}", image)
-			if _, missing := errors.AsType[*driver.ExitError](err); missing {
+	return ImageSource{
+		Name: "node " + n.Name,
+		Has: func(ctx context.Context, image string) (bool, error) {
+			err := access.Run(ctx, node, "docker", "image", "inspect", "--format", "{{.Id}}", image)
+			if _, missing := errors.AsType[*access.ExitError](err); missing {
 				return false, nil
 			}
 			return err == nil, err
 		},
-		save: func(ctx context.Context, to io.Writer, images ...string) error {
+		Save: func(ctx context.Context, to io.Writer, images ...string) error {
 			return node.Exec(ctx, host.Command{Args: append([]string{"docker", "save"}, images...), Stdout: to})
 		},
 	}, err
 }
 
 // lacks returns the images that the source does not have.
-func (s imageSource) lacks(ctx context.Context, images []string) error {
+func (s ImageSource) lacks(ctx context.Context, images []string) error {
 	return host.Each(images, func(image string) error {
-		has, err := s.has(ctx, image)
+		has, err := s.Has(ctx, image)
 		if err == nil && !has {
-			err = &step.Problem{Name: "image-missing", Text: s.name + " has no image " + image, Remedy: "pull or build it first (`docker pull " + image + "`)"}
+			err = &step.Problem{Name: "image-missing", Text: s.Name + " has no image " + image, Remedy: "pull or build it first (`docker pull " + image + "`)"}
 		}
 		return err
 	})
@@ -88,8 +79,8 @@ func (s imageSource) lacks(ctx context.Context, images []string) error {
 // copyTo reads the images once and loads them into all nodes. If a node fails,
 // the others continue.
 //
-//	source.save -> io.MultiWriter -> untilError -> pipe -> Exec on a node (one goroutine each)
-func (s imageSource) copyTo(ctx context.Context, nodes []driver.Node, images []string) error {
+//	source.Save -> io.MultiWriter -> untilError -> pipe -> Exec on a node (one goroutine each)
+func (s ImageSource) copyTo(ctx context.Context, nodes []access.Node, images []string) error {
 	var wg sync.WaitGroup
 	var writers []io.Writer
 	var pipes []*io.PipeWriter
@@ -98,11 +89,11 @@ func (s imageSource) copyTo(ctx context.Context, nodes []driver.Node, images []s
 		reader, writer := io.Pipe()
 		writers, pipes = append(writers, &untilError{to: writer}), append(pipes, writer)
 		wg.Go(func() {
-			errs[i] = node.Exec(ctx, host.Command{Args: driver.Script(loadScript), Stdin: reader})
+			errs[i] = node.Exec(ctx, host.Command{Args: access.Script(loadScript), Stdin: reader})
 			reader.CloseWithError(io.ErrClosedPipe)
 		})
 	}
-	err := s.save(ctx, io.MultiWriter(writers...), images...)
+	err := s.Save(ctx, io.MultiWriter(writers...), images...)
 	for _, p := range pipes {
 		p.CloseWithError(err)
 	}

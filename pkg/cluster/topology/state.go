@@ -3,12 +3,10 @@
 package topology
 
 import (
-	"encoding/json"
 	"net/netip"
 	"slices"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 )
 
 // Role is the part that a node has in its cluster.
@@ -21,10 +19,10 @@ const (
 	Bare   Role = "bare" // does not run kube-bootstrap
 )
 
-// Spec holds the settings of one node. The node's container stores them in a
-// label, so that the containers alone determine the nodes of a cluster.
+// Spec holds the settings of one node. The provider keeps them with the node, so that the nodes alone
+// determine a cluster.
 type Spec struct {
-	Name      string                 `json:"name"` // within the cluster; the engine calls the node CLUSTER-NAME
+	Name      string                 `json:"name"` // within the cluster; the provider calls the node CLUSTER-NAME
 	Role      Role                   `json:"role"`
 	HostImage string                 `json:"hostImage,omitempty"` // "": that of the cluster
 	NanoCPUs  int64                  `json:"nanoCPUs,omitempty"`  // 0: no limit
@@ -35,19 +33,7 @@ type Spec struct {
 	Mounts    []config.NodeMount     `json:"mounts,omitempty"`
 }
 
-// specLabel is the label of a container that holds its Spec.
-const specLabel = "kube-bootstrap.dev/node"
-
-// Labels returns the container labels that store s.
-func (s Spec) Labels() map[string]string {
-	data, err := json.Marshal(s)
-	if err != nil {
-		panic(err) // strings and numbers only
-	}
-	return map[string]string{specLabel: string(data)}
-}
-
-// HostName returns a node's name for the engine, the host itself and the API server.
+// HostName returns a node's name for the provider, the host itself and the API server.
 func (s Spec) HostName(cluster string) string {
 	if s.Role == Bare {
 		return s.Name
@@ -66,35 +52,26 @@ type Node struct {
 // NodeState is an observed node.
 type NodeState struct {
 	Node
-	State string // of its container: "running", "exited"
-	Image string // of its container
+	State string // StateRunning, or another word of the provider
+	Image string // of its container; "" if it is none
 }
 
-// Running reports whether the node's container runs.
-func (n NodeState) Running() bool { return n.State == "running" }
+// StateRunning is the State of a node that runs.
+const StateRunning = "running"
 
-// StateOf converts a container to an observed node, a bare host if it has no Spec.
-func StateOf(m docker.FoundMachine) NodeState {
-	s := Spec{Name: m.Name, Role: Bare}
-	_ = json.Unmarshal([]byte(m.Labels[specLabel]), &s)
-	return NodeState{Node: Node{Name: m.Name, Role: s.Role, Addr: m.Addr, Spec: s}, State: m.State, Image: m.Image}
-}
+// StatePaused is the State of a node whose processes are frozen.
+const StatePaused = "paused"
+
+// Running reports whether the node runs.
+func (n NodeState) Running() bool { return n.State == StateRunning }
 
 // State holds the observed nodes of a cluster at one moment. It is immutable.
 type State struct{ nodes []NodeState }
 
-// Observed returns the state of a cluster from all containers of its engine.
-func Observed(cluster string, machines []docker.FoundMachine) State {
-	var s State
-	for _, m := range machines {
-		if m.Cluster == cluster {
-			s.nodes = append(s.nodes, StateOf(m))
-		}
-	}
-	return s
-}
+// Observed returns the state of a cluster that consists of these nodes.
+func Observed(nodes []NodeState) State { return State{slices.Clone(nodes)} }
 
-// Nodes returns the observed nodes in the order of the engine.
+// Nodes returns the observed nodes in the order of the provider.
 func (s State) Nodes() []NodeState { return slices.Clone(s.nodes) }
 
 // ByAddress returns the observed nodes in the order of their addresses.
@@ -133,7 +110,7 @@ func (s State) Running() []NodeState {
 
 // AllOff reports whether the cluster has nodes and none of them runs or is paused.
 func (s State) AllOff() bool {
-	on := func(n NodeState) bool { return n.Running() || n.State == "paused" }
+	on := func(n NodeState) bool { return n.Running() || n.State == StatePaused }
 	return len(s.nodes) > 0 && !slices.ContainsFunc(s.nodes, on)
 }
 

@@ -2,7 +2,6 @@ package topology
 
 import (
 	"cmp"
-	"encoding/binary"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -171,55 +170,4 @@ func (t Topology) PickRunning(name string, is State) (Node, error) {
 			Remedy: "run `kube-bootstrap node start " + n.Name + " --cluster " + t.cluster + "`"}
 	}
 	return n, err
-}
-
-const (
-	// firstIndex is the index of the first control plane. The engine has the address before it.
-	firstIndex = 2
-	// masterAddrs is the number of addresses that are reserved for control planes,
-	// the front and the local registry, so that a worker keeps its address when a
-	// control plane joins.
-	masterAddrs = 8
-	// frontIndex is the index of the front's address, between the control planes
-	// and the workers. The address of the local registry is before it: there are
-	// fewer control planes than addresses for them.
-	frontIndex    = 1 + masterAddrs
-	registryIndex = frontIndex - 1
-)
-
-// FrontAddr returns the address of the front in a subnet.
-func FrontAddr(subnet netip.Prefix) netip.Addr { return addrAt(subnet, frontIndex) }
-
-// RegistryAddr returns the address of the local registry in a subnet.
-func RegistryAddr(subnet netip.Prefix) netip.Addr { return addrAt(subnet, registryIndex) }
-
-// BalancedAddrs returns the first and the last address for Services of type
-// LoadBalancer: the last quarter of the subnet, at most 256 addresses, without the
-// broadcast address. Nodes get addresses from the beginning of the subnet.
-func BalancedAddrs(subnet netip.Prefix) (first, last netip.Addr) {
-	size := 1 << (32 - subnet.Bits())
-	return addrAt(subnet, size-min(size/4, 256)), addrAt(subnet, size-2)
-}
-
-// HasRoom reports whether addr is in the subnet and not its broadcast address.
-func HasRoom(subnet netip.Prefix, addr netip.Addr) bool {
-	return subnet.Contains(addr) && subnet.Contains(addr.Next())
-}
-
-func free(subnet netip.Prefix, role Role, taken map[netip.Addr]bool) netip.Addr {
-	first := firstIndex
-	if role == Worker {
-		first += masterAddrs
-	}
-	for n := first; ; n++ {
-		if addr := addrAt(subnet, n); !taken[addr] {
-			return addr
-		}
-	}
-}
-
-func addrAt(subnet netip.Prefix, n int) netip.Addr {
-	b := subnet.Masked().Addr().As4()
-	binary.BigEndian.PutUint32(b[:], binary.BigEndian.Uint32(b[:])+uint32(n))
-	return netip.AddrFrom4(b)
 }

@@ -3,12 +3,10 @@ package topology
 import (
 	"errors"
 	"net/netip"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -37,28 +35,17 @@ func TestWorkersKeepTheirAddressWhenAMasterJoins(t *testing.T) {
 
 // Existing nodes keep their addresses, also nodes that are not in the settings.
 func TestSettle(t *testing.T) {
-	there := func(name, addr string, spec Spec) docker.FoundMachine {
-		return docker.FoundMachine{Name: name, Cluster: "k", Addr: netip.MustParseAddr(addr), Labels: spec.Labels()}
+	there := func(name, addr string, spec Spec) NodeState {
+		return NodeState{Node: Node{Name: name, Role: spec.Role, Addr: netip.MustParseAddr(addr), Spec: spec}}
 	}
 	r := Request{Subnet: DefaultSubnet, Nodes: []Spec{{Role: Worker}, {Role: Worker, Name: "gpu"}, {Role: Master}, {Role: Worker}}}
-	got := shown(r.Topology("k", Observed("k", []docker.FoundMachine{
+	got := shown(r.Topology("k", Observed([]NodeState{
 		there("k-gpu", "10.192.0.10", Spec{Name: "gpu", Role: Worker}),
 		there("k-more", "10.192.0.12", Spec{Name: "more", Role: Worker}),
-		{Name: "other", Cluster: "other", Addr: netip.MustParseAddr("10.192.0.11")},
 	})))
 	want := []string{"k-master-1 10.192.0.2", "k-worker-1 10.192.0.11", "k-gpu 10.192.0.10", "k-worker-2 10.192.0.13", "k-more 10.192.0.12"}
 	if !slices.Equal(got, want) {
 		t.Errorf("members %q, want %q", got, want)
-	}
-}
-
-func TestSpecIsReadBackFromItsHost(t *testing.T) {
-	spec := Spec{Name: "gpu", Role: Worker, NanoCPUs: 15e8, Args: []string{"--node-label=a=b"}}
-	if got := StateOf(docker.FoundMachine{Name: "k-gpu", Labels: spec.Labels()}).Spec; !reflect.DeepEqual(got, spec) {
-		t.Errorf("got %+v, want %+v", got, spec)
-	}
-	if got := StateOf(docker.FoundMachine{Name: "other"}); got.Role != Bare {
-		t.Errorf("a host without a label is taken for a %s", got.Role)
 	}
 }
 
@@ -78,10 +65,11 @@ func TestNoNodeHasTheAddressOfTheFront(t *testing.T) {
 
 // A State is immutable: changes of a returned slice do not change it.
 func TestTheStateOfAClusterIsReadByItsNodes(t *testing.T) {
-	node := func(name, state, addr string, role Role) docker.FoundMachine {
-		return docker.FoundMachine{Name: "k-" + name, Cluster: "k", State: state, Addr: netip.MustParseAddr(addr), Labels: Spec{Name: name, Role: role}.Labels()}
+	node := func(name, state, addr string, role Role) NodeState {
+		spec := Spec{Name: name, Role: role}
+		return NodeState{Node: Node{Name: "k-" + name, Role: role, Addr: netip.MustParseAddr(addr), Spec: spec}, State: state}
 	}
-	is := Observed("k", []docker.FoundMachine{
+	is := Observed([]NodeState{
 		node("worker-1", "running", "10.192.0.10", Worker), node("master-2", "running", "10.192.0.3", Master),
 		node("master-1", "running", "10.192.0.2", Master), node("worker-2", "paused", "10.192.0.11", Worker),
 	})
@@ -97,14 +85,15 @@ func TestTheStateOfAClusterIsReadByItsNodes(t *testing.T) {
 	if is.Runs("k-worker-2") || is.Runs("k-worker-3") || !is.Has("k-worker-2") || is.AllOff() || len(is.Running()) != 3 {
 		t.Errorf("running: %v", is.Running())
 	}
-	off := Observed("k", []docker.FoundMachine{node("master-1", "exited", "10.192.0.2", Master)})
+	off := Observed([]NodeState{node("master-1", "exited", "10.192.0.2", Master)})
 	if _, ok := off.RunningMaster(""); ok || !off.AllOff() || (State{}).AllOff() {
 		t.Error("a cluster that is off")
 	}
 }
 
 func TestATopologyFindsItsNodes(t *testing.T) {
-	is := Observed("k", []docker.FoundMachine{{Name: "k-master-2", Cluster: "k", State: "exited", Labels: Spec{Name: "master-2", Role: Master}.Labels()}})
+	is := Observed([]NodeState{{Node: Node{Name: "k-master-2", Role: Master, Spec: Spec{Name: "master-2", Role: Master}},
+		State: "exited"}})
 	nodes := Request{Masters: 2, Workers: 1, Subnet: DefaultSubnet, HostImage: "a", Nodes: []Spec{{Role: Master}, {Role: Master}, {Role: Worker, HostImage: "b"}}}.Topology("k", is)
 	if got := nodes.Leader(is).Name; got != "k-master-2" {
 		t.Errorf("the others join %s, which does not exist", got)
@@ -125,5 +114,15 @@ func TestATopologyFindsItsNodes(t *testing.T) {
 		if found := step.Problems(err); len(found) != 1 || found[0].Name != want {
 			t.Errorf("%s: %v, want %s", name, err, want)
 		}
+	}
+}
+
+// TestNodesWithoutANetworkOfTheirOwn: the addresses of machines do not come from the cluster.
+func TestNodesWithoutANetworkOfTheirOwn(t *testing.T) {
+	there := NodeState{Node: Node{Name: "k-master-1", Role: Master, Addr: netip.MustParseAddr("192.0.2.7"),
+		Spec: Spec{Name: "master-1", Role: Master}}}
+	got := shown(Request{Masters: 1, Workers: 1}.Topology("k", Observed([]NodeState{there})))
+	if want := []string{"k-master-1 192.0.2.7", "k-worker-1 invalid IP"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

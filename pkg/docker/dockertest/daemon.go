@@ -2,6 +2,7 @@
 package dockertest
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"path/filepath"
@@ -73,4 +74,16 @@ func stop(t *testing.T, dir string, kill func(), ended <-chan error) {
 	case <-time.After(stopLimit): //nolint:forbidigo // the wait ends with the process, too
 		t.Error("dockerd does not stop")
 	}
+}
+
+// Sleeper describes a container of an empty image that runs a program of this machine.
+func Sleeper(t *testing.T, engine *docker.Engine, name string) docker.Container {
+	t.Helper()
+	const image = "kube-bootstrap-test-sleeper:1"
+	must.NoError(t, engine.Images().Import(t.Context(), image, bytes.NewReader(make([]byte, 1024))))
+	c := docker.Container{Name: name, Image: image, Command: []string{"/bin/sleep", "1000"}}
+	for _, programs := range []string{"/bin", "/lib", "/lib64", "/usr"} {
+		c.Mounts = append(c.Mounts, docker.Mount{Source: programs, Target: programs, ReadOnly: true})
+	}
+	return c
 }

@@ -1,6 +1,7 @@
 package upkeep
 
 import (
+	"net/netip"
 	"testing"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/agent"
@@ -13,7 +14,7 @@ import (
 func upkeepOf(t *testing.T, role string) agent.Groups {
 	t.Helper()
 	cfg := config.Default()
-	cfg.HostName, cfg.IPAddress, cfg.MasterIP, cfg.Join = "one", "10.0.0.1", "10.0.0.9", role == local.Worker
+	cfg.HostName, cfg.IPAddress, cfg.MasterIP, cfg.Join = "one", netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("10.0.0.9"), role == local.Worker
 	h := &local.Host{Config: cfg, Files: host.Files{Root: t.TempDir()}, Saved: local.Saved{Role: role, Config: cfg}}
 	must.NoError(t, h.Files.Put([]host.File{local.CompleteMark}))
 	return Upkeep(h, &outages{})

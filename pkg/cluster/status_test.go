@@ -1,0 +1,93 @@
+package cluster
+
+import (
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/provider/providertest"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
+)
+
+// machinesOf returns a cluster of nodes that are no containers: a control plane that answers, and a
+// worker that is off. Their addresses do not come from a network of the cluster.
+func machinesOf(t *testing.T) (session.Options, providertest.Directories) {
+	t.Helper()
+	d := providertest.New(t)
+	master := topology.Spec{Name: "board", Role: topology.Master}
+	root := d.Add(t, "k", topology.Node{Name: "k-board", Role: master.Role, Addr: netip.MustParseAddr("192.0.2.7"),
+		Spec: master})
+	program := must.Write(t, filepath.Join(root, d.ProgramPath()), "#!/bin/sh\necho '{\"upToDate\": true}'\n")
+	must.NoError(t, os.Chmod(program, 0o755))
+	worker := topology.Spec{Name: "attic", Role: topology.Worker}
+	d.Set(t, "k", topology.NodeState{State: "off", Node: topology.Node{Name: "k-attic", Role: worker.Role,
+		Addr: netip.MustParseAddr("198.51.100.3"), Spec: worker}})
+	return session.Options{Name: "k", Provider: d, CacheDir: t.TempDir()}, d
+}
+
+func TestAClusterWhoseNodesAreNoContainersIsListed(t *testing.T) {
+	options, d := machinesOf(t)
+	must.NoError(t, d.Notes("remains").Set(t.Context(), "a", "note"))
+	all, err := List(t.Context(), options)
+	if want := (Summary{Name: "k", Masters: 1, Workers: 1, Running: 1}); err != nil ||
+		!slices.Equal(all, []Summary{want}) {
+		t.Errorf("got %+v, %v", all, err)
+	}
+	var names []string
+	nodes, err := NodeNames(t.Context(), options)
+	for _, n := range nodes {
+		names = append(names, fmt.Sprint(n.Name, " ", n.Role, " ", n.Addr, " ", n.State))
+	}
+	if want := []string{"k-board control-plane 192.0.2.7 running", "k-attic worker 198.51.100.3 off"}; err != nil ||
+		!slices.Equal(names, want) {
+		t.Errorf("got %q, %v, want %q", names, err, want)
+	}
+	if addr, err := NodeAddr(t.Context(), options, "attic"); err != nil || addr.String() != "198.51.100.3" {
+		t.Errorf("address %s, %v", addr, err)
+	}
+}
+
+func TestTheStatusOfNodesThatAreNoContainers(t *testing.T) {
+	options, _ := machinesOf(t)
+	all, err := Status(t.Context(), options, "")
+	must.NoError(t, err)
+	if len(all) != 2 || string(all[0].Report) != "{\"upToDate\": true}\n" || all[1].Report != nil ||
+		all[1].State != "off" {
+		t.Errorf("got %+v", all)
+	}
+	one, err := Status(t.Context(), options, "attic")
+	if err != nil || len(one) != 1 || one[0].Name != "k-attic" {
+		t.Errorf("got %+v, %v", one, err)
+	}
+}
+
+func TestTheRecordOfNodesThatAreNoContainers(t *testing.T) {
+	options, d := machinesOf(t)
+	if r, err := Recorded(t.Context(), options); r != nil || err != nil {
+		t.Errorf("an unfinished cluster: %+v, %v", r, err)
+	}
+	must.NoError(t, d.Notes("k").Set(t.Context(), session.RecordNote, `{"format": 1, "kubernetes": "v1.37.2"}`))
+	if made, err := WhatIsUp(t.Context(), options); err != nil || made.Kubernetes != "v1.37.2" {
+		t.Errorf("got %+v, %v", made, err)
+	}
+}
+
+// TestMachinesAreNotSwitchedOff: a command that only containers have says so, and changes nothing.
+func TestMachinesAreNotSwitchedOff(t *testing.T) {
+	options, d := machinesOf(t)
+	for what, err := range map[string]error{
+		"down": Down(t.Context(), Options{Options: options}), "clean": Clean(t.Context(), Options{Options: options}),
+	} {
+		if err == nil || err.Error() != "the nodes of cluster k are no containers" {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if state, err := d.Nodes(t.Context(), "k"); err != nil || !state.Runs("k-board") {
+		t.Errorf("nodes %v, %v", state.Names(), err)
+	}
+}
