@@ -33,6 +33,9 @@ func tableOf(dirs ...string) ([]problem, error) {
 			if err != nil || !entry.IsDir() {
 				return err
 			}
+			if ofTests(entry.Name()) {
+				return filepath.SkipDir
+			}
 			files, err := parsed(path)
 			if err != nil {
 				return err
@@ -57,6 +60,9 @@ func tableOf(dirs ...string) ([]problem, error) {
 	slices.SortFunc(all, func(a, b problem) int { return cmp.Compare(a.Name, b.Name) })
 	return all, nil
 }
+
+// ofTests reports whether a directory has a package that only tests use: "hosttest", "testdata".
+func ofTests(dir string) bool { return strings.HasSuffix(dir, "test") || dir == "testdata" }
 
 // specific removes the cases of which another case says more: a function that makes a
 // problem of its arguments is read once without a call.
