@@ -71,7 +71,7 @@ func stop(t *testing.T, dir string, kill func(), ended <-chan error) {
 	}
 	select {
 	case <-ended:
-	case <-time.After(stopLimit): //nolint:forbidigo // the wait ends with the process, too
+	case <-time.After(stopLimit):
 		t.Error("dockerd does not stop")
 	}
 }
