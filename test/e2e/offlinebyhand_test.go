@@ -4,14 +4,10 @@ package e2e
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
-	"github.com/klauspost/compress/zstd"
-
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
-	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // TestOfflineByHand makes a cluster of images that were carried to the hosts one by one.
@@ -33,20 +29,6 @@ func fromDocker(t *testing.T, master, worker machine) {
 	form(t, master, worker)
 	watched.none(t)
 	backToBare(t, before, master, worker)
-}
-
-// loadPlain is `zstd -dc BUNDLE | docker load` on a host.
-func loadPlain(t *testing.T, m machine) {
-	t.Helper()
-	file, err := os.Open(built.bundle)
-	must.NoError(t, err)
-	defer file.Close()
-	plain, err := zstd.NewReader(file)
-	must.NoError(t, err)
-	defer plain.Close()
-	if _, err := (host.Command{Args: []string{"docker", "exec", "-i", m.name, "docker", "load", "-q"}, Stdin: plain}).Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // carry is `docker save IMAGE | ssh HOST docker load`.
