@@ -58,6 +58,7 @@ conformance: build ## run all conformance tests of Kubernetes on a cluster of tw
 check: ## check the source: format, lint, known vulnerabilities, architecture, docs
 	@test -z "$$(gofmt -l cmd pkg test)" || { gofmt -l cmd pkg test; echo "not formatted: run make fix"; exit 1; }
 	$(LINT) run
+	for tags in e2e 'e2e long' 'e2e bench' 'e2e arches'; do go vet -tags "$$tags" ./test/e2e || exit 1; done
 	scripts/vulnerabilities.sh
 	go test -run 'TestDocsAreUpToDate|TestTheTree|TestThePicture|TestExitCodes|TestTheTable' ./cmd/kube-bootstrap ./test/architecture ./test/problems
 
