@@ -27,7 +27,7 @@ func (c Config) Validate(role string) field.ErrorList {
 // defaults, which other settings must not be compared with.
 func (c Config) ValidateRead(role string, given Origins) field.ErrorList {
 	errs := c.each()
-	if given["masterIP"].Source == FromDefault { // otherwise its text may be the one that could not be read
+	if given["masterIP"].Source == FromDefault { // a given text may be unreadable
 		errs = append(errs, c.validateMaster(role)...)
 	}
 	return errs

@@ -4,7 +4,7 @@
 //	other members  ──CN etcd-peer──▶ :2380
 //	health, metrics, this host only  127.0.0.1:2381
 //
-// Each value holds those that it needs as named fields:
+// Each value holds other values in named fields:
 //
 //	Credentials   a client certificate
 //	Client        calls to the etcd of this host, its users and roles

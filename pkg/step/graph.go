@@ -84,7 +84,7 @@ func (g *Graph) add(steps []Step) error {
 	return errors.Join(errs...)
 }
 
-// connect finds the steps that each step needs, and those that UndoneAfter names.
+// connect resolves the IDs in Needs and UndoneAfter of each step.
 func (g *Graph) connect() error {
 	var before []*node
 	var errs []error

@@ -64,8 +64,7 @@ func TestUndoneAfterReplacesTheUsualOrder(t *testing.T) {
 	}
 }
 
-// TestAnExcludedStepIsWaitedThrough: whoever names a step that the settings exclude still waits for
-// what that step waits for.
+// TestAnExcludedStepIsWaitedThrough: c needs b, and b needs a. If b is excluded, c waits for a.
 func TestAnExcludedStepIsWaitedThrough(t *testing.T) {
 	var d diary
 	plan := Plan{

@@ -146,7 +146,7 @@ func (r *Runner) applyStage(ctx context.Context, stage []*node, diffs []Diff) er
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	errs := walk(stage, needed, func(i int, n *node) error {
-		err := context.Cause(ctx) // of a step that n needs, or of another one that has failed meanwhile
+		err := context.Cause(ctx) // another step of the stage has failed
 		if err == nil && !n.excluded {
 			err = r.apply(ctx, n, diffs[i])
 		}

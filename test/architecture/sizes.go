@@ -12,7 +12,7 @@ import (
 
 const (
 	maxPackageLines = 2500 // without tests
-	maxMethods      = 30   // of one receiver, with those that embedding promotes
+	maxMethods      = 30   // of one receiver, promoted methods included
 )
 
 // largeReceivers are receivers that are above maxMethods because they embed others. No

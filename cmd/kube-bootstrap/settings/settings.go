@@ -67,8 +67,7 @@ func Load(env func(string) string, flags *pflag.FlagSet, verb config.Verb, role 
 	return cfg, origins, exit.Usage(err)
 }
 
-// invalid returns what is wrong with the settings. unread is the error of those that could not
-// be read.
+// invalid returns the errors of the settings. unread is the error of reading them, if there is one.
 func invalid(cfg config.Config, origins config.Origins, role string, unread error) field.ErrorList {
 	if unread != nil {
 		return cfg.ValidateRead(role, origins)

@@ -44,7 +44,7 @@ type Needs int
 
 // Needs of commands.
 const (
-	AProvider Needs = iota // one that answers, and that has the cluster if there is one
+	AProvider Needs = iota // the provider answers; the cluster need not exist
 	ACluster               // at least one part of the cluster
 	Nodes                  // at least one node
 )

@@ -1,7 +1,6 @@
 // Package parts contains the domain values of a host: etcd, flanneld, docker0, the kubelet, the
-// control plane. They are built once from the resolved settings, see New, and each plan and
-// operation names those that it needs. It also contains the steps that plans, renewals and the
-// agent share.
+// control plane. New builds them once from the resolved settings. The package also contains the
+// steps that plans, renewals and the agent share.
 package parts
 
 import (
@@ -20,8 +19,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Parts are the domain values of a host, one group for each part of a plan. A function takes the
-// groups or values that it needs, and never all Parts.
+// Parts are the domain values of a host, in one group for each part of a plan. Only stages that use
+// most groups take Parts. Other functions take single groups or values.
 type Parts struct {
 	Docker       maindocker.Daemon
 	Bootstrap    bootstrapdocker.Daemon

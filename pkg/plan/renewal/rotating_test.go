@@ -127,7 +127,7 @@ func TestWhoHasNotReachedAPhase(t *testing.T) {
 	}
 }
 
-// TestARotationWaitsForHosts: the problem names those that an administrator must start.
+// TestARotationWaitsForHosts: the problem names the hosts that are off.
 func TestARotationWaitsForHosts(t *testing.T) {
 	state := &rotation.Rotation{ID: "a", Subject: "encryption-key", Phase: rotation.Use}
 	r := cluster{state, map[string]string{"one": "a/2", "two": "a/1"}}.rotating(t)

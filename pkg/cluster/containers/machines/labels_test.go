@@ -8,7 +8,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 )
 
-// TestLabelsOfAMachine: the program that finds a machine may be newer than the one that made it.
+// TestLabelsOfAMachine: a newer program must find the machines of an older program.
 func TestLabelsOfAMachine(t *testing.T) {
 	m := Definition{
 		Name: "k-master-1", Cluster: "k", Image: "kube-bootstrap/host:a", Command: []string{"/init"}, StopSignal: "SIGINT", Network: "k",
