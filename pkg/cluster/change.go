@@ -7,6 +7,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/apiserver"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/testhost"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/joining"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
@@ -86,6 +87,14 @@ func (o Options) recorded(ctx context.Context, c containers.Cluster, state topol
 	made, err := r.Settings.Config()
 	o.Registry, o.Balanced = testhost.RegistryOf(made), made.LoadBalancerAddresses
 	return o, err
+}
+
+// join returns what joins nodes to a control plane.
+func (c change) join(master topology.Node) *joining.Joining {
+	return &joining.Joining{
+		Session: c.cluster.Session, Nodes: c.nodes, State: c.state, Master: master,
+		MasterArgs: c.options.MasterArgs, WorkerArgs: c.options.WorkerArgs, ImageArgs: c.source.args(),
+	}
 }
 
 func (c change) machine(n topology.Node) testhost.Machine {

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/testhost"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/joining"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
@@ -16,7 +17,7 @@ import (
 // creation creates a cluster on its hosts, or completes it.
 type creation struct {
 	change change
-	join   *joining
+	join   *joining.Joining
 	master topology.Node // the first control plane
 	setup  testhost.Setup
 	isNew  bool            // the cluster was never up
@@ -25,10 +26,10 @@ type creation struct {
 	open   func()          // closes opened
 }
 
-func newCreation(ctx context.Context, j *joining, setup testhost.Setup, isNew bool) (c creation, err error) {
+func newCreation(ctx context.Context, ch change, j *joining.Joining, setup testhost.Setup, isNew bool) (c creation, err error) {
 	opened := make(chan struct{})
 	c = creation{
-		change: j.change, join: j, master: j.master, setup: setup, isNew: isNew,
+		change: ch, join: j, master: j.Master, setup: setup, isNew: isNew,
 		opened: opened, open: sync.OnceFunc(func() { close(opened) }),
 	}
 	if isNew {
@@ -62,10 +63,10 @@ func (c creation) plan() step.Plan {
 		{c.preload(c.master).If(c.makesDisk())},
 		{c.copyDisk(), c.setup.Front()},
 		first,
-		{c.join.openMasters().If(several)},
+		{c.join.OpenMasters().If(several)},
 		slices.Concat(masters, workers),
-		{c.join.closeMasters().If(several)},
-		{c.join.adapt().If(len(c.change.nodes.Nodes()) > 1)},
+		{c.join.CloseMasters().If(several)},
+		{c.join.Adapt().If(len(c.change.nodes.Nodes()) > 1)},
 	}
 }
 
@@ -76,9 +77,9 @@ func (c creation) joins() (masters, workers []step.Step) {
 		switch {
 		case n.Name == c.master.Name:
 		case n.Role == topology.Master:
-			masters = append(masters, c.join.step(n))
+			masters = append(masters, c.join.Step(n))
 		default:
-			workers = append(workers, c.join.step(n).Needing(c.hostIDs(n)...))
+			workers = append(workers, c.join.Step(n).Needing(c.hostIDs(n)...))
 		}
 	}
 	return masters, workers
@@ -131,7 +132,7 @@ func (c creation) firstMaster(ctx context.Context, n topology.Node) error {
 
 // runMaster returns the step that runs `kube-bootstrap master` on the first control plane.
 func (c creation) runMaster() step.Step {
-	s := roleStep(c.master, c.firstMaster).Needing(c.hostIDs(c.master)...)
+	s := joining.RoleStep(c.master, c.firstMaster).Needing(c.hostIDs(c.master)...)
 	for _, put := range c.putManifests() {
 		s = s.Needing(put.ID)
 	}

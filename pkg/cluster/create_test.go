@@ -21,8 +21,8 @@ func TestChecksBeforeTheHosts(t *testing.T) {
 	options.Manifests = []Manifest{{Path: must.Write(t, filepath.Join(t.TempDir(), "app.yaml"), "{}"), On: "/app.yaml"}}
 	nodes := options.Topology(cluster.Name, topology.State{})
 	run := change{cluster: cluster, options: options, nodes: nodes, source: source{shared: true}}
-	join := &joining{change: run, master: nodes.Leader(topology.State{})}
-	c := creation{change: run, join: join, master: join.master, setup: options.setup(cluster, nodes), isNew: true}
+	join := run.join(nodes.Leader(topology.State{}))
+	c := creation{change: run, join: join, master: join.Master, setup: options.setup(cluster, nodes), isNew: true}
 	c.setup.Disk = testhost.PreparedDisk{Key: "a", Volume: "disk"}
 	c.copies = c.likeMaster()
 	for _, stage := range c.plan() {
@@ -78,8 +78,8 @@ func TestPlansOfACreation(t *testing.T) {
 		must.NoError(t, err)
 		nodes := options.Topology(s.Name, topology.State{})
 		run := change{cluster: cluster, options: options, nodes: nodes, source: source{shared: c.shared}}
-		join := &joining{change: run, master: nodes.Leader(topology.State{})}
-		made := creation{change: run, join: join, master: join.master, setup: options.setup(cluster, nodes), isNew: c.isNew}
+		join := run.join(nodes.Leader(topology.State{}))
+		made := creation{change: run, join: join, master: join.Master, setup: options.setup(cluster, nodes), isNew: c.isNew}
 		made.setup.Disk = c.disk
 		if c.isNew {
 			made.copies = made.likeMaster()

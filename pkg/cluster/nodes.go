@@ -11,6 +11,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/apiserver"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/requirements"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/testhost"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/joining"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/preflight"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
@@ -37,18 +38,18 @@ func AddNode(ctx context.Context, options Options, spec topology.Spec, emit func
 
 // add creates the host of a new node, and lets it join.
 func (c change) add(ctx context.Context, n topology.Node) error {
-	join, err := c.joining(ctx)
+	c, join, err := c.joining(ctx)
 	if err != nil {
 		return err
 	}
-	prepared, err := join.change.preparedDisk(ctx, n)
+	prepared, err := c.preparedDisk(ctx, n)
 	if err != nil {
 		return err
 	}
 	if err = c.run(ctx, c.addPlan(n, join, prepared)); err == nil {
 		return nil
 	}
-	join.revoke(ctx)
+	join.Revoke(ctx)
 	if c.options.Retain {
 		return err
 	}
@@ -83,18 +84,19 @@ func (c change) newcomer(ctx context.Context, spec topology.Spec) (topology.Node
 	return n, errors.Join(requirements.Balanced(nodes, c.options.Balanced), requirements.NewNode(ctx, c.cluster, n))
 }
 
-// joining returns the join data of a running cluster.
-func (c change) joining(ctx context.Context) (*joining, error) {
+// joining returns what joins a node to a running cluster, and the change with the source of its images.
+func (c change) joining(ctx context.Context) (change, *joining.Joining, error) {
 	master, err := c.cluster.Session.RunningMaster(ctx, "")
 	if err != nil {
-		return nil, err
+		return c, nil, err
 	}
 	c.source.shared = c.options.Bundle != "" || access.Run(ctx, c.cluster.Session.Node(master.Name), "test", "-e", testhost.SharedDir+"/"+session.BundleName) == nil
-	c.state = topology.State{} // a node that a killed run did not finish counts as new
-	return &joining{change: c, master: master.Node}, nil
+	asNew := c
+	asNew.state = topology.State{} // a node that a killed run did not finish counts as new
+	return c, asNew.join(master.Node), nil
 }
 
-func (c change) addPlan(n topology.Node, join *joining, prepared testhost.PreparedDisk) step.Plan {
+func (c change) addPlan(n topology.Node, join *joining.Joining, prepared testhost.PreparedDisk) step.Plan {
 	setup, master := c.options.setup(c.cluster, c.nodes), n.Role == topology.Master
 	return step.Plan{
 		{testhost.ImageStep(c.cluster, c.nodes.Variant(n)), c.machine(n).RemoveOldVolume(), setup.Share()},
@@ -102,7 +104,7 @@ func (c change) addPlan(n topology.Node, join *joining, prepared testhost.Prepar
 		{prepared.CopyTo([]testhost.Machine{c.machine(n)}).If(!c.state.Has(n.Name))},
 		{setup.Boot(n)},
 		{remote.PutBinary(c.cluster.Session, n.Name, c.options.Binary)},
-		{join.openMasters().If(master)}, {join.step(n)}, {join.closeMasters().If(master)}, {join.adapt().If(master)},
+		{join.OpenMasters().If(master)}, {join.Step(n)}, {join.CloseMasters().If(master)}, {join.Adapt().If(master)},
 	}
 }
 

@@ -87,28 +87,29 @@ func (o Options) validate() error {
 	for image := range images {
 		errs = append(errs, testhost.BadVariant(image))
 	}
-	return errors.Join(append(errs, o.badBundle())...)
+	return errors.Join(append(errs, BadBundle(o.Bundle, len(o.Hosts) > 0))...)
 }
 
-// badBundle returns a problem if the nodes cannot load the bundle. They share one bundle, so it
-// must not need a base.
-func (o Options) badBundle() error {
-	if o.Bundle == "" {
+// BadBundle returns a problem if the nodes cannot load the bundle. They share one bundle, so it must
+// not need a base; bare hosts load none.
+func BadBundle(path string, bare bool) error {
+	if path == "" {
 		return nil
 	}
-	b, err := bundle.Open(o.Bundle)
+	b, err := bundle.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		err = fmt.Errorf("%s does not exist", o.Bundle) // the remedy is below
+		err = fmt.Errorf("%s does not exist", path) // the remedy is below
 	}
 	if err != nil {
 		return &step.Problem{Name: "bundle", Text: fmt.Sprintf("--bundle: %v", err), Remedy: "make it with `kube-bootstrap offline build` or `offline pull`"}
 	}
 	defer b.Close()
-	if b.Manifest.Base == nil || len(o.Hosts) > 0 {
+	if b.Manifest.Base == nil || bare {
 		return nil
 	}
 	return &step.Problem{
-		Name: "bundle", Text: fmt.Sprintf("--bundle: %s needs the bundle of Kubernetes %s as its base, and the nodes of a cluster load one bundle", o.Bundle, b.Manifest.Base.Kubernetes),
+		Name: "bundle", Text: fmt.Sprintf("--bundle: %s needs the bundle of Kubernetes %s as its base, "+
+			"and the nodes of a cluster load one bundle", path, b.Manifest.Base.Kubernetes),
 		Remedy: "give a bundle that was made without --base",
 	}
 }

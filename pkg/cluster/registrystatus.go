@@ -18,13 +18,17 @@ type LocalRegistry struct {
 
 // RegistryStatus returns the local registry that a cluster should have; nil for none.
 func RegistryStatus(ctx context.Context, options session.Options) (*LocalRegistry, error) {
-	c, _, err := containers.Begin(ctx, options, session.Scope{})
+	s, _, err := session.Begin(ctx, options, session.Scope{})
 	if err != nil {
 		return nil, err
 	}
-	defer c.Session.Close()
-	record, err := c.Session.UpRecord(ctx)
+	defer s.Close()
+	record, err := s.UpRecord(ctx)
 	if err != nil || record == nil {
+		return nil, err
+	}
+	c, err := containers.Of(s)
+	if err != nil {
 		return nil, err
 	}
 	made, err := record.Settings.Config()

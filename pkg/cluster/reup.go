@@ -13,6 +13,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/apiserver"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/snapshot"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/joining"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
@@ -86,9 +87,9 @@ func (c change) restartPlan(nodes []topology.Node) step.Plan {
 	for _, n := range nodes {
 		binaries = append(binaries, remote.PutBinary(c.cluster.Session, n.Name, c.options.Binary))
 		if n.Role == topology.Worker {
-			workers = append(workers, roleStep(n, c.restart))
+			workers = append(workers, joining.RoleStep(n, c.restart))
 		} else {
-			masters = append(masters, []step.Step{roleStep(n, c.restart)})
+			masters = append(masters, []step.Step{joining.RoleStep(n, c.restart)})
 		}
 	}
 	return append(step.Plan{binaries, workers}, masters...)

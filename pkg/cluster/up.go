@@ -75,14 +75,15 @@ func (u up) create(ctx context.Context) error {
 	}
 	nodes := options.Topology(u.cluster.Name, state)
 	setup := options.setup(u.cluster, nodes)
-	join := &joining{change: change{u.cluster, options, nodes, state, source}, master: nodes.Leader(state)}
-	c, err := newCreation(ctx, join, setup, record == nil)
+	ch := change{u.cluster, options, nodes, state, source}
+	join := ch.join(nodes.Leader(state))
+	c, err := newCreation(ctx, ch, join, setup, record == nil)
 	if err != nil {
 		return err
 	}
 	remains := setup.RemoveRemains(nodes.Missing(state)).If(c.isNew)
 	if err := begin(ctx, c.setup, options, remains, c.others(), c.plan()); err != nil {
-		join.revoke(ctx)
+		join.Revoke(ctx)
 		return err
 	}
 	return u.finish(ctx)

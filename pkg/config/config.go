@@ -114,6 +114,7 @@ type Config struct {
 	LocalRegistryCache resource.Quantity
 	DockerHost         string
 	DockerContext      string
+	SSH                SSH    // of nodes that are machines
 	Nodes              []Node // instead of Masters and Workers
 }
 

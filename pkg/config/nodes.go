@@ -22,9 +22,10 @@ type Node struct {
 	Name      string // empty: by role and number
 	Count     int
 	HostImage string // empty: that of the cluster
+	Address   string // of a machine; empty: the node is a container
 
-	// Own holds the settings of the node itself, of nodeSettings and of
-	// nodeFields; all others are zero.
+	// Own holds the settings of the node itself, of nodeSettings, of nodeFields and
+	// of NodeSSHFields; all others are zero.
 	Own Config
 }
 
@@ -35,7 +36,10 @@ var nodeFields = map[string]string{
 }
 
 // NodeFields are the names of the fields of an entry of nodes.
-var NodeFields = []string{"role", "name", "count", "labels", "taints", "cpus", "memory", "disk", "hostImage", "dockerVersion", "kubelet", "ports", "mounts"}
+var NodeFields = []string{
+	"role", "name", "count", "address", "ssh", "labels", "taints", "cpus", "memory", "disk", "hostImage", "dockerVersion", "kubelet",
+	"ports", "mounts",
+}
 
 // Args returns the node's own settings as flags of its host verb. It includes
 // empty values, because they reset an earlier value.

@@ -158,6 +158,7 @@ type Group string
 
 // The groups of flags, in the order in which a help text shows them.
 const (
+	GroupMachines   Group = "Machines"
 	GroupContainers Group = "Cluster of containers"
 	GroupJoin       Group = "Joining a cluster"
 	GroupCluster    Group = "Kubernetes"
@@ -169,7 +170,7 @@ const (
 )
 
 // Groups are all groups.
-var Groups = []Group{GroupContainers, GroupJoin, GroupCluster, GroupComponents, GroupNetwork, GroupHost, GroupImages, GroupRegistry}
+var Groups = []Group{GroupMachines, GroupContainers, GroupJoin, GroupCluster, GroupComponents, GroupNetwork, GroupHost, GroupImages, GroupRegistry}
 
 // GroupOf returns the group of a flag; "" if it is no setting.
 func GroupOf(flag string) Group {

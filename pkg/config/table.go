@@ -17,7 +17,7 @@ var (
 	}
 )
 
-var settings = slices.Concat(clusterSettings, componentSettings, accessSettings, nodeSettings, containerSettings, mirrorSettings, downloadSettings, registrySettings)
+var settings = slices.Concat(clusterSettings, componentSettings, accessSettings, nodeSettings, machineSettings, containerSettings, mirrorSettings, downloadSettings, registrySettings)
 
 var clusterSettings = []Setting{{
 	Field: "kubernetesVersion", Flag: "kubernetes-version", Group: GroupCluster, Env: "K8S_VERSION",

@@ -29,7 +29,7 @@ var layers = [][]string{
 	{"pkg/step", "pkg/catalog"},
 	{"pkg/config"},
 	{"pkg/host", "pkg/pki", "pkg/kube", "pkg/link"},
-	{"pkg/docker", "pkg/access", "pkg/rollout", "pkg/node", "pkg/subnet"},
+	{"pkg/docker", "pkg/ssh", "pkg/access", "pkg/rollout", "pkg/node", "pkg/subnet"},
 	{"pkg/image", "pkg/fetch", "pkg/registry", "pkg/dump", "pkg/rotation"},
 	{"pkg/bundle", "pkg/imagestore", "pkg/cniplugins"},
 	{
@@ -53,8 +53,8 @@ var parts = [][]string{
 	{"pkg/cluster/provider"},
 	{"pkg/cluster/session"},
 	{"pkg/cluster/apiserver", "pkg/cluster/remote"},
-	{"pkg/cluster/preflight", "pkg/cluster/kubeconfig", "pkg/cluster/tools", "pkg/cluster/suite"},
-	{"pkg/cluster/containers/machines", "pkg/cluster/containers/localregistry"},
+	{"pkg/cluster/joining", "pkg/cluster/preflight", "pkg/cluster/kubeconfig", "pkg/cluster/tools", "pkg/cluster/suite"},
+	{"pkg/cluster/machines", "pkg/cluster/containers/machines", "pkg/cluster/containers/localregistry"},
 	{"pkg/cluster/containers"},
 	{"pkg/cluster/containers/testhost", "pkg/cluster/containers/dockertools"},
 	{"pkg/cluster/containers/requirements"},
@@ -112,6 +112,10 @@ var exclusive = []struct{ imports, owners []string }{
 	{
 		imports: []string{"github.com/moby/moby/client"},
 		owners:  []string{"pkg/docker", "pkg/cluster/containers/machines"},
+	},
+	{
+		imports: []string{"golang.org/x/crypto/ssh", "github.com/skeema/knownhosts", "github.com/kevinburke/ssh_config"},
+		owners:  []string{"pkg/ssh"},
 	},
 }
 

@@ -14,6 +14,7 @@ import (
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/progress"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/machines"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -27,6 +28,7 @@ const (
 	preflight   = 3
 	locked      = 4
 	notUpToDate = 5
+	partly      = 6
 	notRead     = 141 // the code of a program killed by SIGPIPE
 	interrupted = 130
 )
@@ -86,6 +88,8 @@ func codeOf(ctx context.Context, err error) int {
 		return interrupted
 	case errors.Is(err, ErrNotRead):
 		return notRead
+	case errors.As(err, new(*machines.Partly)):
+		return partly
 	case errors.Is(err, host.ErrLocked):
 		return locked
 	case errors.Is(err, errUsage):

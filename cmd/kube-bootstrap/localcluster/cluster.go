@@ -38,16 +38,16 @@ func clusterCommand(con *console.Console) *cobra.Command {
 }
 
 // addNameFlags adds --name, and the flags of the engine and the file. They set the options.
-func addNameFlags(env func(string) string, c *cobra.Command) *cluster.Options {
+func addNameFlags(con *console.Console, c *cobra.Command) *cluster.Options {
 	settings.AddFlags(c, config.Named)
 	takeCluster(c)
-	return optionsOf(env, c)
+	return optionsOf(con, c)
 }
 
-func optionsOf(env func(string) string, c *cobra.Command) *cluster.Options {
+func optionsOf(con *console.Console, c *cobra.Command) *cluster.Options {
 	o := &cluster.Options{}
 	c.PreRunE = func(c *cobra.Command, _ []string) error {
-		_, err := clusterOptions(env, c, o)
+		_, err := clusterOptions(con, c, o)
 		return err
 	}
 	return o
@@ -66,8 +66,8 @@ func takeCluster(c *cobra.Command) {
 
 // clusterOptions fills o. It returns the settings, because the file may be the standard
 // input, which can be read only once.
-func clusterOptions(env func(string) string, c *cobra.Command, o *cluster.Options) (config.Config, error) {
-	cfg, origins, err := settings.Load(env, c.Flags(), config.Named, "")
+func clusterOptions(con *console.Console, c *cobra.Command, o *cluster.Options) (config.Config, error) {
+	cfg, origins, err := settings.Load(con.Env, c.Flags(), config.Named, "")
 	if err != nil {
 		return cfg, err
 	}
@@ -75,6 +75,7 @@ func clusterOptions(env func(string) string, c *cobra.Command, o *cluster.Option
 	if *o, err = toClusterOptions(cfg, origins); err != nil {
 		return cfg, err
 	}
+	o.Options = sessionOptions(cfg, con.Questions())
 	// Where --cluster is another word for --name, the settings have its value.
 	if of := c.Flags().Lookup("cluster"); of != nil && of.Name == "cluster" && of.Value.String() != "" {
 		o.Name = of.Value.String()
@@ -119,6 +120,7 @@ Kubernetes that differ from the release are built from a checkout.`,
 	c.Flags().BoolVar(&flags.snapshot, "snapshot", true, "keep a snapshot called "+snapshot.First+" of the cluster when it is up for the first time")
 	c.Flags().StringVar(&flags.kubeconfig, "kubeconfig", "", "kubeconfig to merge the cluster into; "+noKubeconfig+" for none (empty: the first file of $KUBECONFIG, or ~/.kube/config)")
 	flags.yes = console.AddYes(c, true)
+	flags.machines = addMachineFlags(c)
 	c.RunE = func(c *cobra.Command, _ []string) error { return up(con, c, flags) }
 	return c
 }
@@ -131,7 +133,7 @@ func clusterStatusCommand(con *console.Console) *cobra.Command {
 is changed. The exit code is 5 when something is missing or not Ready.`,
 		Example: "  kube-bootstrap cluster status\n  kube-bootstrap cluster status --name second -o json",
 	}
-	o := addNameFlags(con.Env, c)
+	o := addNameFlags(con, c)
 	format := output.AddFlag(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return showCluster(c.Context(), con.Out, *format, *o, "")
@@ -151,7 +153,7 @@ settings brings it back; ` + "`cluster clean`" + ` removes it.`,
 }
 
 func clusterClean(con *console.Console) *cobra.Command {
-	c := onCluster(con, "remove cluster", cluster.Clean, cluster.CleanLosses, &cobra.Command{
+	c := onCluster(con, "remove cluster", clean, cleanLosses, &cobra.Command{
 		Use:   "clean",
 		Short: "Remove a cluster: its hosts, their data, and its snapshots",
 		Long: `Remove a cluster: its hosts, their data, its snapshots, and its entries
@@ -169,7 +171,7 @@ container uses, with which new clusters start sooner; --keep-images keeps them.`
 func onCluster(con *console.Console, what string, do func(context.Context, cluster.Options) error,
 	losses func(context.Context, cluster.Options) ([]string, error), c *cobra.Command,
 ) *cobra.Command {
-	o := addNameFlags(con.Env, c)
+	o := addNameFlags(con, c)
 	yes := console.AddYes(c, losses != nil)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if err := con.Confirm(c.Context(), *yes, func(ctx context.Context) ([]string, error) { return losses(ctx, *o) }); err != nil {
@@ -202,7 +204,7 @@ engine that runs the nodes, or with --from from the Docker of a node, where
   kube-bootstrap cluster load-image my/app:dev my/db:dev --name second
   kube-bootstrap cluster load-image my/tool:dev --from worker-1`,
 	}
-	o := addNameFlags(con.Env, c)
+	o := addNameFlags(con, c)
 	from := c.Flags().String("from", "", "node whose Docker has the images (empty: the engine that runs the nodes)")
 	_ = c.RegisterFlagCompletionFunc("from", nodeListing.complete(con.Env))
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -223,7 +225,7 @@ host, and the output of your own containers and pods. What is known to be a key,
 token or a password is removed; read all files before you publish them.`,
 		Example: "  kube-bootstrap cluster dump ./report",
 	}
-	o := addNameFlags(con.Env, c)
+	o := addNameFlags(con, c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		sofar := func(error) string { return "what was collected so far is in " + args[0] }
 		return change(con, sofar, func(emit func(session.Event)) error {

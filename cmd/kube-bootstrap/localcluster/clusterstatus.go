@@ -192,10 +192,10 @@ var (
 )
 
 // run returns c as the command that prints the list. addFlags adds the flags that select the cluster.
-func (l listing[T]) run(con *console.Console, addFlags func(func(string) string, *cobra.Command) *cluster.Options,
+func (l listing[T]) run(con *console.Console, addFlags func(*console.Console, *cobra.Command) *cluster.Options,
 	c *cobra.Command,
 ) *cobra.Command {
-	o := addFlags(con.Env, c)
+	o := addFlags(con, c)
 	return output.ListCommand(c, con.Out, l.kind, l.columns, func(ctx context.Context) ([]T, error) {
 		all, err := l.all(ctx, o.Options)
 		return all, exit.Firm(err)
@@ -206,7 +206,7 @@ func (l listing[T]) run(con *console.Console, addFlags func(func(string) string,
 func (l listing[T]) complete(env func(string) string) cobra.CompletionFunc {
 	return func(c *cobra.Command, _ []string, _ string) (names []cobra.Completion, _ cobra.ShellCompDirective) {
 		var o cluster.Options
-		if _, err := clusterOptions(env, c, &o); err != nil {
+		if _, err := clusterOptions(&console.Console{Env: env}, c, &o); err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		all, _ := l.all(c.Context(), o.Options)

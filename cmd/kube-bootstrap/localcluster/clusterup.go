@@ -33,6 +33,7 @@ import (
 type upFlags struct {
 	retain, snapshot, recreate bool
 	yes                        *bool
+	machines                   *machineFlags
 	kubeconfig                 string // file to merge the admin's kubeconfig into; empty: the user's own, "-": none
 }
 
@@ -42,6 +43,9 @@ func up(con *console.Console, c *cobra.Command, flags upFlags) error {
 	cfg, origins, err := settings.Load(con.Env, c.Flags(), config.ClusterUp, "")
 	if err != nil {
 		return err
+	}
+	if cfg.Machines() {
+		return upMachines(con, c, cfg, origins, flags)
 	}
 	c.SetContext(step.WithLimit(c.Context(), cfg.TimeoutForServices))
 	made, err := checkRequest(c.Context(), con, cfg, origins, flags)

@@ -32,7 +32,7 @@ becomes the current context; "cluster clean" removes it.`,
 		Example: `  kube-bootstrap cluster kubeconfig > kubeconfig
   kube-bootstrap cluster kubeconfig --merge`,
 	}
-	o := addNameFlags(con.Env, c)
+	o := addNameFlags(con, c)
 	merge := c.Flags().Bool("merge", false, "write it into $KUBECONFIG or ~/.kube/config")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if *merge {
@@ -90,7 +90,7 @@ machine. Flags of this command come first; all that follows them is kubectl's. A
   kube-bootstrap cluster kubectl -n kube-system get pods
   kube-bootstrap cluster kubectl --name second apply -f app.yaml`,
 	}
-	o := addNameFlags(con.Env, c)
+	o := addNameFlags(con, c)
 	command.PassOn(c, 0)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		k, err := tools.OpenKubectl(c.Context(), o.Options, con.Env)
@@ -104,7 +104,7 @@ machine. Flags of this command come first; all that follows them is kubectl's. A
 		return err
 	}
 	c.ValidArgsFunction = func(c *cobra.Command, args []string, last string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		if _, err := clusterOptions(con.Env, c, o); err != nil {
+		if _, err := clusterOptions(con, c, o); err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
 		k, err := tools.OpenKubectl(c.Context(), o.Options, con.Env)

@@ -29,11 +29,11 @@ func nodeCommand(con *console.Console) *cobra.Command {
 }
 
 // addClusterFlags adds --cluster, and the flags of the engine and the file. They set the options.
-func addClusterFlags(env func(string) string, c *cobra.Command) *cluster.Options {
+func addClusterFlags(con *console.Console, c *cobra.Command) *cluster.Options {
 	settings.AddFlags(c, config.Engine)
 	c.Flags().String("cluster", "", "name of the cluster (default "+session.DefaultName+")")
-	_ = c.RegisterFlagCompletionFunc("cluster", clusterListing.complete(env))
-	return optionsOf(env, c)
+	_ = c.RegisterFlagCompletionFunc("cluster", clusterListing.complete(con.Env))
+	return optionsOf(con, c)
 }
 
 func nodeAdd(con *console.Console) *cobra.Command {
@@ -47,7 +47,7 @@ configuration file.`,
   kube-bootstrap node add --name db --node-label disk=ssd --node-taint dedicated=db:NoSchedule --node-memory 2Gi
   kube-bootstrap node add --role control-plane --name second`,
 	}
-	o := addClusterFlags(con.Env, c)
+	o := addClusterFlags(con, c)
 	name := c.Flags().String("name", "", "name of the node (empty: by role and number)")
 	source.AddFlags(c.Flags(), config.OneNode)
 	role := c.Flags().String("role", "worker", "worker or control-plane")
@@ -56,10 +56,14 @@ configuration file.`,
 	_ = c.RegisterFlagCompletionFunc("role", cobra.FixedCompletions([]string{"worker", config.RoleControlPlane}, cobra.ShellCompDirectiveNoFileComp))
 	var cfg config.Config
 	c.PreRunE = func(c *cobra.Command, _ []string) (err error) {
-		cfg, err = clusterOptions(con.Env, c, o)
+		cfg, err = clusterOptions(con, c, o)
 		return err
 	}
+	forMachines := addMachineFlags(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
+		if onMachines(o.Options) {
+			return addMachine(con, c, *o, *name, *forMachines)
+		}
 		spec, err := oneNode(cfg, *role, *name)
 		if err != nil {
 			return err
@@ -119,7 +123,7 @@ func oneNodeVerb(con *console.Console, c *cobra.Command, v nodeVerb) *cobra.Comm
 	named := c.Flags().String("name", "", "the node, as for node add")
 	_ = c.Flags().MarkHidden("name")
 	c.ValidArgsFunction = command.FirstArg(nodeListing.complete(con.Env))
-	o := addClusterFlags(con.Env, c)
+	o := addClusterFlags(con, c)
 	limit := addLimit(c)
 	forced, lose := new(bool), new(bool)
 	if v.force {
@@ -161,7 +165,7 @@ name is a new one. What can be refused is refused before anything is changed;
 when its pods do not move away in time, it takes pods again. The removal must be
 confirmed on the terminal or with --yes.`,
 		Example: "  kube-bootstrap node remove worker-2\n  kube-bootstrap node remove worker-2 --force --yes",
-	}, nodeVerb{done: "removed", force: true, do: cluster.RemoveNode, losses: cluster.NodeLosses})
+	}, nodeVerb{done: "removed", force: true, do: removeNode, losses: nodeLosses})
 }
 
 func nodeStop(con *console.Console) *cobra.Command {
@@ -204,7 +208,7 @@ something is missing or not Ready.`,
 		Example:           "  kube-bootstrap node status\n  kube-bootstrap node status worker-1 -o yaml",
 		ValidArgsFunction: command.FirstArg(nodeListing.complete(con.Env)),
 	}
-	o := addClusterFlags(con.Env, c)
+	o := addClusterFlags(con, c)
 	format := output.AddFlag(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return showCluster(c.Context(), con.Out, *format, *o, strings.Join(args, ""))

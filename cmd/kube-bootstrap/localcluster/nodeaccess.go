@@ -40,7 +40,7 @@ come before COMMAND. The exit code is the command's.`,
   kube-bootstrap node ssh worker-1 -- 'docker ps -q | wc -l'`,
 		ValidArgsFunction: command.FirstArg(nodeListing.complete(con.Env)),
 	}
-	o := addClusterFlags(con.Env, c)
+	o := addClusterFlags(con, c)
 	command.PassOn(c, 1)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		err := onNode(c.Context(), con, *o, args[0], shellCommand(args[1:]))
@@ -89,9 +89,9 @@ func onNode(ctx context.Context, con *console.Console, o cluster.Options, node s
 		return err
 	}
 	defer func() { _ = term.Restore(in, before) }()
-	return dockertools.ShellOn(ctx, o.Options, node, docker.Shell{
+	return terminalOn(ctx, con, o.Options, node, docker.Shell{
 		Args: command, Env: []string{"TERM=" + con.Env("TERM")}, Input: os.Stdin, Output: con.Out, Sizes: sizes,
-	})
+	}, dockertools.ShellOn)
 }
 
 // ownEngine keeps this program at the engine that runs the nodes, while docker goes elsewhere.
@@ -122,7 +122,7 @@ copies it into all nodes.`,
 		Args:              cobra.MaximumNArgs(1), // --unset needs no node
 		ValidArgsFunction: command.FirstArg(nodeListing.complete(con.Env)),
 	}
-	o := addClusterFlags(con.Env, c)
+	o := addClusterFlags(con, c)
 	shell := c.Flags().String("shell", "", "bash or fish (empty: as $SHELL says)")
 	unset := c.Flags().Bool("unset", false, "print what points it back, and close the port of NODE (default: of the node that $DOCKER_HOST names)")
 	format := output.AddFlag(c)

@@ -26,7 +26,7 @@ name. To copy a directory, send it with tar through "node ssh".`,
   tar -c app | kube-bootstrap node ssh worker-1 -- tar -x -C /root`,
 		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault),
 	}
-	o := addClusterFlags(con.Env, c)
+	o := addClusterFlags(con, c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		from, to := placeOf(args[0]), placeOf(args[1])
 		if (from.Node == "") == (to.Node == "") {
@@ -53,7 +53,7 @@ func nodeIP(con *console.Console) *cobra.Command {
 		Example:           "  kube-bootstrap node ip worker-1",
 		ValidArgsFunction: command.FirstArg(nodeListing.complete(con.Env)),
 	}
-	o := addClusterFlags(con.Env, c)
+	o := addClusterFlags(con, c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		addr, err := cluster.NodeAddr(c.Context(), o.Options, args[0])
 		if err != nil {

@@ -22,6 +22,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/addresses"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/ssh"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -31,7 +32,7 @@ func toClusterOptions(cfg config.Config, origins config.Origins) (cluster.Option
 	registry := testhost.RegistryOf(cfg)
 	cfg, origins = throughRegistry(cfg, origins, request.Subnet)
 	return cluster.Options{
-		Options:    sessionOptions(cfg),
+		Options:    sessionOptions(cfg, nil),
 		Request:    request,
 		Manifests:  manifestsOf(&cfg),
 		Bundle:     cfg.Bundle,
@@ -76,7 +77,7 @@ func nodesOf(cfg config.Config) topology.Request {
 func nodeSpec(n config.Node) topology.Spec {
 	return topology.Spec{
 		Name: n.Name, Role: topology.Role(n.Role), HostImage: n.HostImage, Args: n.Args(), Ports: n.Own.NodePorts, Mounts: n.Own.NodeMounts,
-		NanoCPUs: n.Own.NodeCPUs.ScaledValue(resource.Nano), Memory: n.Own.NodeMemory.Value(), Disk: n.Own.NodeDisk.Value(),
+		Address: n.Address, NanoCPUs: n.Own.NodeCPUs.ScaledValue(resource.Nano), Memory: n.Own.NodeMemory.Value(), Disk: n.Own.NodeDisk.Value(),
 	}
 }
 
@@ -153,7 +154,7 @@ func withFreeSubnet(ctx context.Context, cfg config.Config, origins config.Origi
 	if origins[name].Source != config.FromDefault {
 		return cfg, func() {}, nil
 	}
-	subnet, release, err := cluster.FreeSubnet(ctx, sessionOptions(cfg))
+	subnet, release, err := cluster.FreeSubnet(ctx, sessionOptions(cfg, nil))
 	if err != nil {
 		return cfg, nil, exit.Firm(err)
 	}
@@ -161,7 +162,11 @@ func withFreeSubnet(ctx context.Context, cfg config.Config, origins config.Origi
 	return cfg, release, nil
 }
 
-func sessionOptions(cfg config.Config) session.Options {
+// sessionOptions selects the nodes: the machines of the file, or containers on an engine.
+func sessionOptions(cfg config.Config, ask ssh.Questions) session.Options {
+	if cfg.Machines() {
+		return session.Options{Name: cfg.Name, Provider: machinesOf(cfg, ask)}
+	}
 	engine := docker.Choice{Address: cfg.DockerHost, Context: cfg.DockerContext}
 	return session.Options{Name: cfg.Name, Provider: containers.EngineChoice{Choice: engine}}
 }

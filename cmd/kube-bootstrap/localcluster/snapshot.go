@@ -62,7 +62,7 @@ func snapshotRemove(con *console.Console) *cobra.Command {
 func onSnapshot(con *console.Console, what string, do func(context.Context, cluster.Options, string, func(session.Event)) error,
 	losses func(context.Context, session.Options, string) ([]string, error), c *cobra.Command,
 ) *cobra.Command {
-	o := addNameFlags(con.Env, c)
+	o := addNameFlags(con, c)
 	yes := console.AddYes(c, losses != nil)
 	if losses != nil { // save takes a new name
 		c.ValidArgsFunction = command.FirstArg(snapshotListing.complete(con.Env))

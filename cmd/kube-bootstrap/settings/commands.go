@@ -22,13 +22,18 @@ func Command(out io.Writer, env func(string) string) *cobra.Command {
 
 func configInit(out io.Writer) *cobra.Command {
 	c := &cobra.Command{
-		Use:     "init",
-		Short:   "Print a configuration file with every field and its default",
-		Example: "  kube-bootstrap config init > cluster.yaml",
+		Use:   "init",
+		Short: "Print a configuration file with every field and its default",
+		Example: `  kube-bootstrap config init > cluster.yaml
+  kube-bootstrap config init --machines > lab.yaml`,
 	}
 	schema := c.Flags().String("schema", "", "path or URL of the schema of the file, for editors; see \"config schema\"")
+	machines := c.Flags().Bool("machines", false, "a short file for a cluster of machines, which are reached over SSH")
 	c.RunE = func(*cobra.Command, []string) error {
 		text := reference.Template()
+		if *machines {
+			text = []byte(reference.MachinesTemplate)
+		}
 		if *schema != "" {
 			// Editors find the schema of a file by this line.
 			text = append(fmt.Appendf(nil, "# yaml-language-server: $schema=%s\n", *schema), text...)

@@ -87,7 +87,11 @@ func Connect(ctx context.Context, s *session.Session, except string) kube.Connec
 		if err != nil {
 			return nil, err
 		}
-		return kube.KubeconfigOf(data)()
+		config, err := kube.KubeconfigOf(data)()
+		if err == nil {
+			config.Dial = s.Provider.Dial
+		}
+		return config, err
 	}
 }
 

@@ -2,12 +2,13 @@ package containers
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"net/netip"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/machines"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // Cluster is a cluster of containers that a command has opened: its parts on the engine, and the
@@ -21,7 +22,9 @@ type Cluster struct {
 func Of(s *session.Session) (Cluster, error) {
 	p, ok := s.Provider.(Provider)
 	if !ok {
-		return Cluster{}, fmt.Errorf("the nodes of cluster %s are no containers", s.Name)
+		return Cluster{}, &step.Problem{Name: "machines", Firm: true,
+			Text:   "the nodes of cluster " + s.Name + " are machines, which kube-bootstrap cannot create, stop or copy",
+			Remedy: "use this command for clusters of containers only"}
 	}
 	return Cluster{machines.Of(p.Engine, s.Name), s}, nil
 }
@@ -39,15 +42,25 @@ func (c Cluster) Subnet(ctx context.Context) (netip.Prefix, error) {
 
 // Begin is session.Begin for a cluster of containers. The caller closes its session.
 func Begin(ctx context.Context, options session.Options, scope session.Scope) (Cluster, topology.State, error) {
+	if err := check(options); err != nil {
+		return Cluster{}, topology.State{}, err
+	}
 	s, state, err := session.Begin(ctx, options, scope)
 	if err != nil {
 		return Cluster{}, state, err
 	}
 	c, err := Of(s)
-	if err != nil {
-		_ = s.Close()
-	}
 	return c, state, err
+}
+
+// check returns the problem that the nodes are no containers, without a connection to any.
+func check(options session.Options) error {
+	s, err := session.Open(options, nil)
+	if err != nil {
+		return err
+	}
+	_, err = Of(s)
+	return errors.Join(err, s.Close())
 }
 
 // Do is session.Do for a cluster of containers.

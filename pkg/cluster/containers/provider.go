@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"os"
 	"slices"
 	"strings"
@@ -136,6 +137,11 @@ func (p Provider) ProgramPath() string { return ProgramPath }
 
 // OnThisMachine reports whether the engine has a local socket.
 func (p Provider) OnThisMachine() bool { return !p.Engine.Remote() }
+
+// Dial connects from this machine.
+func (p Provider) Dial(ctx context.Context, network, address string) (net.Conn, error) {
+	return new(net.Dialer).DialContext(ctx, network, address)
+}
 
 // ConsoleLog returns what the init of a host printed last.
 func (p Provider) ConsoleLog(ctx context.Context, node string, lines int) string {

@@ -2,6 +2,7 @@
 // lists the nodes of clusters, reaches them, and keeps notes about clusters.
 //
 //	commands -> session -> Provider -> containers on a Docker engine (pkg/cluster/containers)
+//	                                -> machines over SSH (pkg/cluster/machines)
 //	                                -> directories of this machine, in tests (providertest)
 //
 // It creates, starts and removes no nodes: not every kind of node can be created by a program.
@@ -9,6 +10,7 @@ package provider
 
 import (
 	"context"
+	"net"
 	"net/netip"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/access"
@@ -35,6 +37,9 @@ type Provider interface {
 	Notes(cluster string) Notes
 	// URL returns the URL at which this machine reaches the API servers of a cluster.
 	URL(ctx context.Context, cluster string) (string, error)
+
+	// Dial connects to an address of an API server of the provider's clusters.
+	Dial(ctx context.Context, network, address string) (net.Conn, error)
 
 	// ProgramPath returns the path of kube-bootstrap on every node.
 	ProgramPath() string

@@ -31,11 +31,13 @@ type Spec struct {
 	Args      []string               `json:"args,omitempty"`      // further arguments of its host command
 	Ports     []config.PublishedPort `json:"ports,omitempty"`
 	Mounts    []config.NodeMount     `json:"mounts,omitempty"`
+	Address   string                 `json:"address,omitempty"` // of a machine; "": the node is a container
 }
 
-// HostName returns a node's name for the provider, the host itself and the API server.
+// HostName returns a node's name for the provider, the host itself and the API server. A machine has a
+// name of its own.
 func (s Spec) HostName(cluster string) string {
-	if s.Role == Bare {
+	if s.Role == Bare || s.Address != "" {
 		return s.Name
 	}
 	return cluster + "-" + s.Name

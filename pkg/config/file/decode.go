@@ -217,6 +217,11 @@ func ReadSaved(path string) (config.Config, error) {
 	if err != nil {
 		return config.Config{}, fmt.Errorf("read saved settings: %w", err)
 	}
+	return Saved(path, data)
+}
+
+// Saved is ReadSaved for the content of the file.
+func Saved(path string, data []byte) (config.Config, error) {
 	cfg := config.Default()
 	root, err := document(data)
 	switch {

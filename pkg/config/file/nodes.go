@@ -56,11 +56,16 @@ func (d decoder) nodeField(n *config.Node, key, val *yaml.Node, path string, ori
 		}
 		return d.must(val, path, s.Get(n.Own), s.Must(n.Own))
 	}
+	if key.Value == nodeSSH && val.Kind == yaml.MappingNode {
+		return d.nodeSSH(n, val, path, origins)
+	}
 	switch known := slices.Contains(config.NodeFields, key.Value); {
 	case !known && !d.strict:
 		return nil
 	case !known:
 		return d.wrong(key, path, "unknown field"+spelling.DidYouMean(key.Value, config.NodeFields))
+	case key.Value == nodeSSH:
+		return d.wrong(val, path, "must be fields with values, such as {port: 2222}")
 	case val.Kind != yaml.ScalarNode:
 		return d.wrong(val, path, "must be a single value")
 	}
@@ -90,6 +95,9 @@ func setWord(n *config.Node, name, raw string) string {
 		}
 		cluster, _ := config.Find("name")
 		return cluster.Must(config.Config{Name: raw})
+	case "address":
+		n.Address = raw
+		return config.MachineAddress(raw)
 	case "count":
 		count, err := strconv.Atoi(raw)
 		if n.Count = count; err != nil || count < 1 {
@@ -125,7 +133,10 @@ func words(n config.Node) [][2]string {
 	if role == config.RoleMaster {
 		role = config.RoleControlPlane
 	}
-	all := [][2]string{{"role", role}, {"name", n.Name}, {"count", strconv.Itoa(n.Count)}, {"hostImage", n.HostImage}}
+	all := [][2]string{
+		{"role", role}, {"name", n.Name}, {"count", strconv.Itoa(n.Count)},
+		{"address", n.Address}, {"hostImage", n.HostImage},
+	}
 	for _, name := range config.NodeFields {
 		if s, known := config.NodeSetting(name); known {
 			all = append(all, [2]string{name, s.Get(n.Own)})
@@ -143,6 +154,11 @@ func nodesTree(nodes []config.Node, origins config.Origins) *yaml.Node {
 			val.LineComment = nodeOrigin(origins, i, w[0])
 			entry.Content = append(entry.Content, word(w[0]), val)
 		}
+		for _, w := range sshWords(n) {
+			val := encodeWord(w[0], w[1])
+			val.LineComment = nodeOrigin(origins, i, w[0])
+			put(entry, w[0], val)
+		}
 		list.Content = append(list.Content, entry)
 	}
 	return list
@@ -152,7 +168,7 @@ func encodeWord(name, raw string) *yaml.Node {
 	if s, known := config.NodeSetting(name); known {
 		return encode(s, raw)
 	}
-	if name == "count" {
+	if name == "count" || name == nodeSSH+".port" {
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: raw}
 	}
 	return word(raw)
@@ -169,7 +185,7 @@ func nodeOrigin(origins config.Origins, i int, name string) string {
 func nodeValues(nodes []config.Node, origins config.Origins) []Value {
 	var all []Value
 	for i, n := range nodes {
-		for _, w := range words(n) {
+		for _, w := range append(words(n), sshWords(n)...) {
 			all = append(all, Value{Field: fmt.Sprintf("%s[%d].%s", config.NodesField, i, w[0]), Value: w[1], Origin: nodeOrigin(origins, i, w[0])})
 		}
 	}

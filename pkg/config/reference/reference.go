@@ -63,7 +63,7 @@ func Template() []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "apiVersion: %s\nkind: %s\n", config.APIVersion, config.Kind)
 	for _, s := range config.Settings(config.Every) {
-		if s.Secret || s.Group == config.GroupComponents || s.Group == config.GroupRegistry {
+		if s.Secret || slices.Contains([]config.Group{config.GroupComponents, config.GroupRegistry, config.GroupMachines}, s.Group) {
 			continue
 		}
 		line := fmt.Sprintf("%s: %s", s.Field, s.Default)
@@ -81,6 +81,11 @@ func Template() []byte {
 	b.WriteString(further)
 	return []byte(b.String())
 }
+
+// MachinesTemplate is a file for a cluster of machines.
+//
+//go:embed machines.yaml
+var MachinesTemplate string
 
 // Explanation is everything that the table says about a setting.
 type Explanation struct {
@@ -129,6 +134,8 @@ var nodeTexts = []Explanation{
 	{Field: "role", Type: "string", Meaning: "role of the node", Values: []string{config.RoleControlPlane, config.RoleMaster, config.RoleWorker}},
 	{Field: "name", Type: "string", Meaning: "name of the node within the cluster (empty: its role and a number)"},
 	{Field: "count", Type: "int", Meaning: "how many nodes the entry stands for", Default: "1"},
+	{Field: "address", Type: "string", Meaning: "address of the machine, or its name in ~/.ssh/config (empty: the node is a container)"},
+	{Field: "ssh", Type: "mapping", Meaning: "what differs from the field ssh of the cluster: " + strings.Join(config.NodeSSHFields, ", ")},
 	{Field: "hostImage", Type: "string", Meaning: "what the node is made of (empty: as the cluster)", Values: config.HostImages},
 }
 

@@ -97,6 +97,12 @@ func nodeSchema() *schema {
 	node.Properties["count"] = &schema{Type: types{"integer"}, Description: "number of equal nodes"}
 	node.Properties["hostImage"] = &schema{Enum: config.HostImages}
 	node.Properties["dockerVersion"] = &schema{Type: text, Description: "version of Docker on the node, instead of hostImage"}
+	node.Properties["address"] = &schema{Type: text, Description: "address of the machine, or its name in ~/.ssh/config"}
+	node.Properties["ssh"] = block("what differs from the field ssh of the cluster")
+	for _, name := range config.NodeSSHFields {
+		s, _ := config.Find("ssh." + name)
+		node.Properties["ssh"].Properties[name] = schemaOf(s)
+	}
 	for _, name := range config.NodeFields {
 		if s, ok := config.NodeSetting(name); ok {
 			node.Properties[name] = schemaOf(s)

@@ -31,7 +31,8 @@ func Load(path string, env Env, flags *pflag.FlagSet) (config.Config, config.Ori
 	for _, s := range config.Settings(config.Every) {
 		errs = append(errs, fromEnv(&cfg, s, env, origins), fromFlags(&cfg, s, flags, origins))
 	}
-	errs = append(errs, readSecrets(&cfg, origins), checkNodes(cfg, origins).ToAggregate())
+	errs = append(errs, readSecrets(&cfg, origins), checkNodes(cfg, origins).ToAggregate(),
+		checkMachines(cfg, origins).ToAggregate())
 	return cfg.WithoutUnusedAddresses(origins).Complete(), origins, errors.Join(errs...)
 }
 

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -139,6 +140,11 @@ func (d Directories) ProgramPath() string { return "/opt/kube-bootstrap" }
 
 // OnThisMachine reports that root of a node is root of this machine.
 func (d Directories) OnThisMachine() bool { return true }
+
+// Dial connects from this machine.
+func (d Directories) Dial(ctx context.Context, network, address string) (net.Conn, error) {
+	return new(net.Dialer).DialContext(ctx, network, address)
+}
 
 // ConsoleLog returns the last lines of the file console.log.
 func (d Directories) ConsoleLog(_ context.Context, node string, lines int) string {

@@ -1,4 +1,6 @@
-package cluster
+// Package joining runs kube-bootstrap on nodes that join a cluster, with tokens that a control plane of
+// the cluster creates for them.
+package joining
 
 import (
 	"context"
@@ -11,17 +13,24 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/access"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// joining runs kube-bootstrap on hosts that join a control plane. Each worker joins with a token for
+// Joining runs kube-bootstrap on hosts that join a control plane. Each worker joins with a token for
 // its node only. The further control planes join with one token that is deleted
 // at the end.
-type joining struct {
-	change change
-	master topology.Node // that the others join
-	token  joinToken     // of the further control planes
+type Joining struct {
+	Session    *session.Session
+	Nodes      topology.Topology
+	State      topology.State // before the run
+	Master     topology.Node  // that the others join
+	MasterArgs []string       // further arguments of `kube-bootstrap master`
+	WorkerArgs []string       // further arguments of `kube-bootstrap worker`
+	ImageArgs  []string       // arguments that name the bundles; none: the nodes find their images themselves
+
+	token joinToken // of the further control planes
 }
 
 // joinToken is the output of `kube-bootstrap token create -o json`.
@@ -37,31 +46,32 @@ const (
 	tokenTTL  = time.Hour
 )
 
-func (j *joining) step(n topology.Node) step.Step {
+// Step returns the step that runs `kube-bootstrap master` or `worker` on a node that joins.
+func (j *Joining) Step(n topology.Node) step.Step {
 	if n.Role == topology.Master {
-		return roleStep(n, j.furtherMaster)
+		return RoleStep(n, j.furtherMaster)
 	}
-	return roleStep(n, j.worker)
+	return RoleStep(n, j.worker)
 }
 
-// roleStep returns the step that runs `kube-bootstrap master` or `worker` on a
+// RoleStep returns the step that runs `kube-bootstrap master` or `worker` on a
 // node. It runs every time, because only kube-bootstrap on the node can compare
 // the node with its settings.
-func roleStep(n topology.Node, run func(context.Context, topology.Node) error) step.Step {
+func RoleStep(n topology.Node, run func(context.Context, topology.Node) error) step.Step {
 	return step.Always(step.IDOf("run", n.Name), "run "+string(n.Role)+" on "+n.Name, func(ctx context.Context) error { return run(ctx, n) })
 }
 
-func (j *joining) furtherMaster(ctx context.Context, n topology.Node) error {
+func (j *Joining) furtherMaster(ctx context.Context, n topology.Node) error {
 	env := []string{"KUBE_BOOTSTRAP_CERTIFICATE_KEY=" + j.token.CertificateKey}
 	command := []string{"master", "--join"}
-	if j.change.nodes.OnlyMasters() {
+	if j.Nodes.OnlyMasters() {
 		command = append(command, "--no-dedicated")
 	}
-	return j.join(ctx, n, j.token, append(command, j.change.options.MasterArgs...), env)
+	return j.join(ctx, n, j.token, append(command, j.MasterArgs...), env)
 }
 
-func (j *joining) worker(ctx context.Context, n topology.Node) error {
-	if j.change.state.Has(n.Name) { // kube-bootstrap worker refuses taints that its node does not have
+func (j *Joining) worker(ctx context.Context, n topology.Node) error {
+	if j.State.Has(n.Name) { // kube-bootstrap worker refuses taints that its node does not have
 		if err := j.mark(ctx, n); err != nil {
 			return err
 		}
@@ -70,7 +80,7 @@ func (j *joining) worker(ctx context.Context, n topology.Node) error {
 	if err != nil {
 		return err
 	}
-	err = j.join(ctx, n, token, append([]string{"worker"}, j.change.options.WorkerArgs...), nil)
+	err = j.join(ctx, n, token, append([]string{"worker"}, j.WorkerArgs...), nil)
 	if err := errors.Join(err, j.deleteToken(ctx, token)); err != nil {
 		return err
 	}
@@ -80,7 +90,7 @@ func (j *joining) worker(ctx context.Context, n topology.Node) error {
 // mark makes a control plane apply the labels and taints of a worker, which its
 // own kubelet may not change, and remember them, so that later settings can
 // remove them.
-func (j *joining) mark(ctx context.Context, n topology.Node) error {
+func (j *Joining) mark(ctx context.Context, n topology.Node) error {
 	marks := slices.DeleteFunc(slices.Clone(n.Spec.Args), func(arg string) bool {
 		return !strings.HasPrefix(arg, "--node-label=") && !strings.HasPrefix(arg, "--node-taint=")
 	})
@@ -88,7 +98,7 @@ func (j *joining) mark(ctx context.Context, n topology.Node) error {
 		return nil
 	}
 	return retried(ctx, func() error {
-		return remote.Run(ctx, j.change.cluster.Session, j.master.Name, append([]string{"mark", n.Name}, marks...), nil)
+		return remote.Run(ctx, j.Session, j.Master.Name, append([]string{"mark", n.Name}, marks...), nil)
 	})
 }
 
@@ -99,26 +109,26 @@ func retried(ctx context.Context, do func() error) error {
 	return step.Until(step.WithLimit(ctx, 3*step.CheckLimit(ctx)), func(context.Context) error { return do() }, nil)
 }
 
-func (j *joining) join(ctx context.Context, n topology.Node, token joinToken, command, env []string) error {
-	node := j.change.cluster.Session.Node(n.Name)
+func (j *Joining) join(ctx context.Context, n topology.Node, token joinToken, command, env []string) error {
+	node := j.Session.Node(n.Name)
 	if err := node.Put(ctx, tokenPath, 0o600, strings.NewReader(token.Token+"\n")); err != nil {
 		return err
 	}
-	args := append(command, "--master-ip", j.master.Addr.String(), "--token-file", tokenPath, "--ca-cert-hash", token.CACertHash)
-	err := remote.Run(ctx, j.change.cluster.Session, n.Name, slices.Concat(args, j.change.source.args(), n.Spec.Args), env)
+	args := append(command, "--master-ip", j.Master.Addr.String(), "--token-file", tokenPath, "--ca-cert-hash", token.CACertHash)
+	err := remote.Run(ctx, j.Session, n.Name, slices.Concat(args, j.ImageArgs, n.Spec.Args), env)
 	ctx, cancel := step.Limited(context.WithoutCancel(ctx))
 	defer cancel()
 	return errors.Join(err, access.Run(ctx, node, "rm", "-f", tokenPath))
 }
 
 // onMaster returns the output of kube-bootstrap on the control plane that the others join.
-func (j *joining) onMaster(ctx context.Context, args ...string) (string, error) {
-	s := j.change.cluster.Session
-	return access.Output(ctx, s.Node(j.master.Name), append([]string{s.Provider.ProgramPath()}, args...)...)
+func (j *Joining) onMaster(ctx context.Context, args ...string) (string, error) {
+	s := j.Session
+	return access.Output(ctx, s.Node(j.Master.Name), append([]string{s.Provider.ProgramPath()}, args...)...)
 }
 
 // createToken creates a token for the nodes in scope.
-func (j *joining) createToken(ctx context.Context, scope ...string) (token joinToken, err error) {
+func (j *Joining) createToken(ctx context.Context, scope ...string) (token joinToken, err error) {
 	args := []string{"token", "create", "--ttl", tokenTTL.String(), "--description", "cluster up", "-o", "json"}
 	var out string
 	err = retried(ctx, func() (err error) {
@@ -129,7 +139,7 @@ func (j *joining) createToken(ctx context.Context, scope ...string) (token joinT
 		return token, err
 	}
 	if err := json.Unmarshal([]byte(out), &token); err != nil {
-		return token, fmt.Errorf("answer of token create on %s: %w", j.master.Name, err)
+		return token, fmt.Errorf("answer of token create on %s: %w", j.Master.Name, err)
 	}
 	return token, nil
 }
@@ -137,7 +147,7 @@ func (j *joining) createToken(ctx context.Context, scope ...string) (token joinT
 // deleteToken deletes a token, also after a run that failed or was interrupted,
 // because a token stays valid for an hour. A token that was used is deleted
 // already.
-func (j *joining) deleteToken(ctx context.Context, token joinToken) error {
+func (j *Joining) deleteToken(ctx context.Context, token joinToken) error {
 	ctx, cancel := step.Limited(context.WithoutCancel(ctx))
 	defer cancel()
 	id, _, _ := strings.Cut(token.Token, ".") // the part that is not secret
@@ -147,14 +157,16 @@ func (j *joining) deleteToken(ctx context.Context, token joinToken) error {
 	})
 }
 
-func (j *joining) openMasters() step.Step {
+// OpenMasters returns the step that creates the token of the further control planes.
+func (j *Joining) OpenMasters() step.Step {
 	return step.Always("create-token", "create the token of the control planes", func(ctx context.Context) (err error) {
 		j.token, err = j.createToken(ctx, "--control-plane", "--reusable")
 		return err
 	})
 }
 
-func (j *joining) closeMasters() step.Step {
+// CloseMasters returns the step that deletes this token.
+func (j *Joining) CloseMasters() step.Step {
 	return step.Always("delete-token", "delete the token of the control planes", func(ctx context.Context) error {
 		if err := j.deleteToken(ctx, j.token); err != nil {
 			return err
@@ -164,19 +176,19 @@ func (j *joining) closeMasters() step.Step {
 	})
 }
 
-// revoke deletes the token of the control planes after a run that failed. If the
+// Revoke deletes the token of the control planes after a run that failed. If the
 // control plane that created it is gone, so is the token.
-func (j *joining) revoke(ctx context.Context) {
+func (j *Joining) Revoke(ctx context.Context) {
 	if j.token.Token != "" {
 		_ = j.deleteToken(ctx, j.token)
 	}
 }
 
-// adapt returns the step that restarts the API server of the first control plane with a second
+// Adapt returns the step that restarts the API server of the first control plane with a second
 // etcd, and spreads the CoreDNS pods, before the first snapshot. The agent there does the same
 // a little later, so a failure is only reported.
-func (j *joining) adapt() step.Step {
-	return step.Always("adapt-master", "adapt "+j.master.Name+" to the other nodes", func(ctx context.Context) error {
+func (j *Joining) Adapt() step.Step {
+	return step.Always("adapt-master", "adapt "+j.Master.Name+" to the other nodes", func(ctx context.Context) error {
 		_, err := j.onMaster(ctx, "keep")
 		if _, failed := errors.AsType[*access.ExitError](err); failed {
 			step.Report(ctx, "left for later: "+err.Error(), 0, 0)

@@ -1,0 +1,183 @@
+package machines
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+const (
+	// mostSkew is the difference between clocks that certificates and etcd tolerate.
+	mostSkew = time.Minute
+	// leastFree is the free space that a new machine needs beside the bundle, in bytes.
+	leastFree = 3 << 30
+)
+
+// request is what a run needs of all machines.
+type request struct {
+	machines []Machine
+	facts    map[string]Facts
+	caHash   string                  // of the cluster, as this machine knows it; "": unknown
+	program  func(arch string) error // whether there is a program for an architecture
+	bundle   int64                   // bytes
+}
+
+// problems returns all problems of all machines. A machine that does not answer is none, except where
+// nobody else can tell whether the cluster exists.
+func (r request) problems() error {
+	var errs []error
+	for _, m := range r.machines {
+		f := r.facts[m.Spec.Name]
+		switch {
+		case f.off():
+		case f.Err != nil:
+			errs = append(errs, f.Err)
+		default:
+			errs = append(errs, r.machineProblems(m, f)...)
+		}
+	}
+	return errors.Join(append(errs, slices.Concat(r.twice(), r.otherClusters(), r.unknownCluster())...)...)
+}
+
+func problem(m Machine, name, text, remedy string) error {
+	return &step.Problem{Name: name, Text: "machine " + m.Spec.Name + ": " + text, Remedy: remedy, Firm: true}
+}
+
+func (r request) machineProblems(m Machine, f Facts) (errs []error) {
+	if f.Kernel != "Linux" {
+		return append(errs, problem(m, "system", "it runs "+f.Kernel, "use a machine with Linux"))
+	}
+	if err := r.program(f.Arch); err != nil {
+		errs = append(errs, problem(m, "architecture", err.Error(), "run the command on a machine of this architecture"))
+	}
+	if !f.Docker {
+		errs = append(errs, problem(m, "docker", "it has no Docker", "install Docker, such as the package docker.io"))
+	}
+	if f.Clock.Abs() > mostSkew {
+		errs = append(errs, problem(m, "clock", fmt.Sprintf("its clock differs by %s from that of this machine", f.Clock), "set the clocks, such as with NTP"))
+	}
+	if !f.Addr.IsValid() {
+		errs = append(errs, problem(m, "address", "its address is unknown: the connection does not end at an address of it", "use an address of the machine, and no port that is forwarded to it"))
+	}
+	if need := r.bundle + leastFree; !f.installed() && f.Free < need {
+		errs = append(errs, problem(m, "disk-space", fmt.Sprintf("/var/lib has %d MiB, and %d MiB are necessary", f.Free>>20, need>>20), "free space"))
+	}
+	return append(errs, roleProblems(m, f)...)
+}
+
+// roleProblems returns what an existing node cannot change.
+func roleProblems(m Machine, f Facts) (errs []error) {
+	if !f.installed() {
+		return nil
+	}
+	remedy := "correct the file, or remove the node first with `kube-bootstrap turndown` there"
+	if f.Role != string(m.Spec.Role) {
+		errs = append(errs, problem(m, "role", "it is set up with the role "+f.Role, remedy))
+	}
+	if f.nodeName() != m.Spec.Name {
+		errs = append(errs, problem(m, "node-name", "its node has the name "+f.nodeName(), remedy))
+	}
+	return errs
+}
+
+// twice returns a problem for each two entries that are one machine.
+func (r request) twice() (errs []error) {
+	seen := map[string]string{}
+	for _, m := range r.machines {
+		f := r.facts[m.Spec.Name]
+		for what, value := range map[string]string{"machine-id": f.MachineID, "address": f.Addr.String()} {
+			key := what + " " + value
+			if f.Err != nil || value == "" || !f.Addr.IsValid() && what == "address" {
+				continue
+			}
+			if other := seen[key]; other != "" {
+				errs = append(errs, problem(m, what, "it has the "+key+", as machine "+other,
+					"correct the addresses; copies of one disk need a new /etc/machine-id each (`systemd-machine-id-setup`)"))
+			}
+			seen[key] = m.Spec.Name
+		}
+	}
+	return errs
+}
+
+// leader returns the control plane that the others join: one that is part of the cluster, or else the
+// first one. It reports whether the cluster exists.
+func (r request) leader() (leader Machine, exists bool) {
+	for _, m := range r.machines {
+		f := r.facts[m.Spec.Name]
+		if m.Spec.Role == topology.Master && f.state() == topology.StateRunning && (r.caHash == "" || f.CAHash == r.caHash) {
+			return m, true
+		}
+	}
+	at := slices.IndexFunc(r.machines, func(m Machine) bool { return m.Spec.Role == topology.Master })
+	return r.machines[at], false
+}
+
+// hash returns the hash of the authority of the cluster: the known one, or that of the first control
+// plane that has one, or of any machine.
+func (r request) hash() string {
+	if r.caHash != "" {
+		return r.caHash
+	}
+	found := ""
+	for _, m := range r.machines {
+		f := r.facts[m.Spec.Name]
+		if f.installed() && f.CAHash != "" && m.Spec.Role == topology.Master {
+			return f.CAHash
+		}
+		if f.installed() && found == "" {
+			found = f.CAHash
+		}
+	}
+	return found
+}
+
+func (r request) otherClusters() (errs []error) {
+	hash := r.hash()
+	for _, m := range r.machines {
+		f := r.facts[m.Spec.Name]
+		if f.installed() && f.CAHash != "" && f.CAHash != hash {
+			errs = append(errs, problem(m, "other-cluster", "it is part of another cluster, with the authority "+f.CAHash,
+				"remove it from that cluster with `kube-bootstrap turndown` there"))
+		}
+	}
+	return errs
+}
+
+// unknownCluster returns the problem that a new cluster would begin although one may exist: a control
+// plane that does not answer may have it.
+func (r request) unknownCluster() []error {
+	leader, exists := r.leader()
+	if exists {
+		return nil
+	}
+	var off []string
+	for _, m := range r.machines {
+		if m.Spec.Role == topology.Master && r.facts[m.Spec.Name].off() {
+			off = append(off, m.Spec.Name)
+		}
+	}
+	hash := r.hash()
+	switch {
+	case len(off) == 0 && (hash == "" || r.caHash != "" && !r.anyInstalled()):
+		return nil // every control plane answers, and none has a cluster
+	case hash != "":
+		return []error{&step.Problem{Name: "control-plane-off", Firm: true,
+			Text:   "the cluster exists, and no control plane of it answers: " + strings.Join(off, ", "),
+			Remedy: "switch one on, and run the command again"}}
+	case slices.Contains(off, leader.Spec.Name):
+		return []error{&step.Problem{Name: "control-plane-off", Firm: true,
+			Text:   "machine " + leader.Spec.Name + ", the first control plane, does not answer, and no other machine knows the cluster",
+			Remedy: "switch it on; if it never was part of the cluster, write another control plane first"}}
+	}
+	return nil
+}
+
+func (r request) anyInstalled() bool {
+	return slices.ContainsFunc(r.machines, func(m Machine) bool { return r.facts[m.Spec.Name].installed() })
+}

@@ -1,0 +1,59 @@
+package machines
+
+import (
+	"context"
+	"errors"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/access"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/ssh"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// ShellOn runs a command on a machine in a new terminal. Its status is an *access.ExitError. It needs
+// only this machine to answer.
+func ShellOn(ctx context.Context, o session.Options, name string, shell ssh.Shell) error {
+	s, err := session.Open(o, nil)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	p, err := Of(s)
+	if err != nil {
+		return err
+	}
+	m := p.access[name]
+	if m == nil {
+		_, err := topology.Observed(p.listed()).Topology(s.Name).Pick(name)
+		return err
+	}
+	err = m.Shell(ctx, shell)
+	if code, ok := errors.AsType[ssh.ExitCode](err); ok {
+		return &access.ExitError{Node: name, Code: int(code), Err: err}
+	}
+	return err
+}
+
+// listed returns the nodes of the file, without a connection to any.
+func (p *Provider) listed() (all []topology.NodeState) {
+	for _, m := range p.choice.Machines {
+		all = append(all, topology.NodeState{Node: topology.Node{Name: m.Spec.Name, Role: m.Spec.Role, Spec: m.Spec}})
+	}
+	return all
+}
+
+// Listed returns the problem that the file has no node of this name; nil if it has.
+func Listed(o session.Options, name string) error {
+	c, ok := o.Provider.(Choice)
+	if !ok {
+		return nil
+	}
+	p := &Provider{choice: c}
+	if _, err := topology.Observed(p.listed()).Topology(o.Name).Pick(name); err != nil {
+		found := step.Problems(err)[0]
+		found.Remedy += ", or add " + name + " to nodes of the file"
+		return found
+	}
+	return nil
+}
