@@ -30,7 +30,7 @@ type Executor interface {
 	Exec(ctx context.Context, cmd host.Command) error
 }
 
-// ExitError tells which command failed on which node and how.
+// ExitError is the error of a command that failed on a node.
 type ExitError struct {
 	Node string
 	Code int

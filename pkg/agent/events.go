@@ -11,9 +11,9 @@ import (
 // Event is a set of kinds of events.
 type Event uint16
 
-// The kinds of events after which a duty is checked. MainDocker,
+// The kinds of events after which a reconciler is checked. MainDocker,
 // BootstrapDocker and Containerd also occur when that engine has started.
-// While it does not run, its duties are skipped.
+// While it does not run, its reconcilers are skipped.
 const (
 	MainDocker      Event = 1 << iota // an image, or a container of kube-bootstrap, in the main Docker
 	BootstrapDocker                   // the same in the bootstrap Docker

@@ -19,7 +19,7 @@ import (
 type Duty struct {
 	Step  step.Step
 	On    Event
-	Limit time.Duration // of a repair, for which the next duties wait; 0: see repairLimit
+	Limit time.Duration // of a repair, for which the next reconcilers wait; 0: see repairLimit
 }
 
 // repairLimit returns the limit of a repair: a part of the limit of a step in a user's run,
@@ -47,11 +47,11 @@ const (
 	steady = 2 * time.Minute
 )
 
-// Groups maps a group to its duties. Groups run concurrently. The duties of a
-// group run in order, because each may need the duties before it.
+// Groups maps a group to its reconcilers. Groups run concurrently. The reconcilers of a
+// group run in order, because each may need the reconcilers before it.
 type Groups map[string][]Duty
 
-// Compact drops duties whose step is excluded.
+// Compact drops reconcilers whose step is excluded.
 func (g Groups) Compact() Groups {
 	for name, duties := range g {
 		g[name] = slices.DeleteFunc(duties, func(d Duty) bool { return d.Step.Excluded() })
@@ -69,7 +69,7 @@ func (g Groups) Within(limit time.Duration) Groups {
 	return g
 }
 
-// group looks at its duties, one after the other.
+// group checks its reconcilers, one after the other.
 type group struct {
 	*started
 	list  atomic.Pointer[[]Duty]                  // set before the first event
@@ -112,8 +112,8 @@ func (g *group) take() (events Event, ended bool) {
 	return events, false
 }
 
-// round looks at the duties of these events, in their order. A repair that fails ends the
-// round, because the duties after it may need it.
+// round checks the reconcilers of these events, in their order. A repair that fails ends the
+// round, because the reconcilers after it may need it.
 func (g *group) round(ctx context.Context, list []Duty, events Event) {
 	for _, d := range list {
 		if d.On&events == 0 || g.in.anyDown(d.On) || ctx.Err() != nil {
@@ -126,13 +126,13 @@ func (g *group) round(ctx context.Context, list []Duty, events Event) {
 	}
 }
 
-// look reports false if a repair failed, so that the duties after it must wait.
+// look reports false if a repair failed, so that the reconcilers after it must wait.
 func (g *group) look(ctx context.Context, d Duty) bool {
 	found := (&step.Runner{}).Look(ctx, step.Plan{{d.Step}})[0]
 	g.notes.tell(d.Step.Name, found.Err)
 	switch {
 	case step.IsUnanswered(found.Err):
-		g.again(d, step.Diff{"look again"})
+		g.again(d, step.Diff{"check again"})
 		return true
 	case len(found.Diff) == 0:
 		return true
@@ -144,8 +144,8 @@ func (g *group) look(ctx context.Context, d Duty) bool {
 	return g.repair(ctx, d)
 }
 
-// repair applies a duty while it holds the lock, and reports false if that failed. Runner.Do
-// checks the duty again, because a user's run may have changed the host meanwhile.
+// repair applies a reconciler while it holds the lock, and reports false if that failed. Runner.Do
+// checks the reconciler again, because a user's run may have changed the host meanwhile.
 func (g *group) repair(ctx context.Context, d Duty) bool {
 	held, release, err := g.lock.take(ctx)
 	if errors.Is(err, host.ErrLocked) {
@@ -178,7 +178,7 @@ func (g *group) repair(ctx context.Context, d Duty) bool {
 	return err == nil
 }
 
-// apply applies the step of a duty and returns what it has changed.
+// apply applies the step of a reconciler and returns what it has changed.
 func (g *group) apply(held context.Context, d Duty) (changes step.Diff, err error) {
 	s := d.Step
 	s.Limit = d.repairLimit()
@@ -196,7 +196,7 @@ func (g *group) apply(held context.Context, d Duty) (changes step.Diff, err erro
 	return changes, err
 }
 
-// again plans the next look at a duty after these changes, or after a look without an answer.
+// again plans the next check of a reconciler after these changes, or after a check without an answer.
 // The pauses grow while the changes are the same: a repair that is repeated does not help.
 func (g *group) again(d Duty, changes step.Diff) {
 	name, now := d.Step.Name, time.Now()
@@ -223,7 +223,7 @@ func (p patience) wait(changes step.Diff) time.Duration {
 }
 
 // afterFailure lets other changes wait too: another host can cause new ones again and again,
-// for example with its lease, and the duties after this one have their turn in between.
+// for example with its lease, and the reconcilers after this one have their turn in between.
 func (p patience) afterFailure(now time.Time) patience {
 	p.others = now.Add(firstAgain)
 	return p

@@ -34,7 +34,7 @@ func TestAFailedRepairEndsTheRound(t *testing.T) {
 }
 
 // TestAFailedRepairOfNewChangesWaitsToo: another host may change what it sees in every round,
-// and must not keep the duties after it from their repair.
+// and must not keep the reconcilers after it from their repair.
 func TestAFailedRepairOfNewChangesWaitsToo(t *testing.T) {
 	files := host.Files{Root: t.TempDir()}
 	first, second := fileDuty(files, "a", Link), fileDuty(files, "b", Link)

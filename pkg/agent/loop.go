@@ -56,7 +56,7 @@ func WhileUnchanged(ctx context.Context, files host.Files, part func(context.Con
 	return nil
 }
 
-// Follow calls look at once, after each signal of wake, and after growing
+// Follow calls check at once, after each signal of wake, and after growing
 // pauses since the last signal, because the cause of a signal may take effect
 // later.
 func Follow(ctx context.Context, wake <-chan struct{}, look func(context.Context) error, failed func(error)) {

@@ -8,16 +8,16 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Repairer checks the duties of this host after events, and applies the step of
-// each duty whose Check finds a difference. The groups do not wait for one
+// Repairer checks the reconcilers of this host after events, and applies the step of
+// each reconciler whose Check finds a difference. The groups do not wait for one
 // another, and hold the lock of the host together:
 //
-//	             ┌── group ── duty ──▶ duty ──▶ duty
-//	events ──▶ ──┼── group ── duty
-//	             └── group ── duty ──▶ duty
+//	             ┌── group ── reconciler ──▶ reconciler ──▶ reconciler
+//	events ──▶ ──┼── group ── reconciler
+//	             └── group ── reconciler ──▶ reconciler
 type Repairer struct {
 	Files host.Files
-	// Duties returns the duties in force: none while no repair is allowed.
+	// Duties returns the reconcilers in force: none while no repair is allowed.
 	Duties func() (Groups, error)
 	Lock   Lock
 	Log    func(string)

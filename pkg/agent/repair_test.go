@@ -15,7 +15,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
-// fileDuty is a duty that a file of this name exists.
+// fileDuty is a reconciler that a file of this name exists.
 func fileDuty(files host.Files, name string, on Event) Duty {
 	tree := []host.File{{Path: "/" + name, Data: []byte(name)}}
 	return Duty{On: on, Step: step.Step{
@@ -43,7 +43,7 @@ func (j *journal) has(text string) bool {
 	return strings.Contains(j.text.String(), text)
 }
 
-// start runs a Repairer with these duties and returns its inbox, its log and
+// start runs a Repairer with these reconcilers and returns its inbox, its log and
 // the path of its lock. No engine is up.
 func start(t *testing.T, files host.Files, duties ...Duty) (*Inbox, *journal, string) {
 	t.Helper()

@@ -3,10 +3,10 @@
 //
 //	                 ┌── balancer   127.0.0.1 ──▶ a control plane that is ready
 //	init ──▶ agent ──┼── approver   serving certificates of kubelets (control planes)
-//	                 └── repair     events ──▶ Check of the duties they concern ──▶ Apply
+//	                 └── repair     events ──▶ Check of their reconcilers ──▶ Apply
 //
-// This package installs the process, and decides when a duty is checked and
-// repaired. What the duties are is up to its caller.
+// This package installs the process, and decides when a reconciler is checked and
+// repaired. What the reconcilers are is up to its caller.
 package agent
 
 import (

@@ -27,7 +27,7 @@ const (
 	failedShutdownCheck = "[-]shutdown failed"
 )
 
-// Watch calls tell with all control planes, at its start and after each
+// Watch calls report with all control planes, at its start and after each
 // change. It returns when ctx ends or the watch breaks.
 type Watch func(ctx context.Context, tell func([]ControlPlane)) error
 

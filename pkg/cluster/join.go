@@ -176,7 +176,7 @@ func (j *joining) revoke(ctx context.Context) {
 // etcd, and spreads the CoreDNS pods, before the first snapshot. The agent there does the same
 // a little later, so a failure is only reported.
 func (j *joining) adapt() step.Step {
-	return step.Always("adapt-master", "adapt "+j.master.Name+" to the other nodes", func(ctx context.Context) error {
+	return step.Always("adapt-control-plane", "adapt "+j.master.Name+" to the other nodes", func(ctx context.Context) error {
 		_, err := j.onMaster(ctx, "keep")
 		if _, failed := errors.AsType[*access.ExitError](err); failed {
 			step.Report(ctx, "left for later: "+err.Error(), 0, 0)

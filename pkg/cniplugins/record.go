@@ -193,7 +193,7 @@ func (i Installer) undoOne(ctx context.Context, name string, entry plugin) error
 	return i.Files.Remove(at)
 }
 
-// restore restores the original, or puts it beside a plugin that was changed since.
+// restore restores the original. If the plugin was changed since, it writes the original under another name.
 func (i Installer) restore(ctx context.Context, name string, mode os.FileMode, changed bool) error {
 	at := pluginPath(name)
 	old, err := i.Files.Read(path.Join(backupDir, name))

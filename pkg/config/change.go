@@ -18,7 +18,7 @@ const (
 	OnCluster Change = "yes, on all hosts"
 	// EachRun: later runs do not use the value, because it applies to a single run or
 	// to joining.
-	EachRun Change = "not kept"
+	EachRun Change = "not saved"
 )
 
 // Difference is a setting whose given value differs from the value in force.
@@ -39,7 +39,7 @@ func SharedFixed(s Setting) bool { return s.Shared && s.Change == Never }
 // IsShared reports whether all hosts of a cluster have the same value.
 func IsShared(s Setting) bool { return s.Shared }
 
-// Keep returns c with the values of inForce for the settings that some selects.
+// Keep returns c with the values of inForce for the selected settings.
 // It also returns those settings for which a user gave another value; a default
 // value is never a difference.
 func (c Config) Keep(some func(Setting) bool, inForce Config, given Origins) (Config, []Difference) {
@@ -57,7 +57,7 @@ func (c Config) Keep(some func(Setting) bool, inForce Config, given Origins) (Co
 	return c, differences
 }
 
-// Kept returns c with the default values of the settings that are not kept.
+// Kept returns c with the default values of the settings that are not saved.
 func (c Config) Kept() Config {
 	for _, s := range settings {
 		if s.Change == EachRun {

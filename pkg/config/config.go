@@ -30,7 +30,7 @@ const (
 // Header has the fields that a configuration file begins with.
 var Header = map[string]string{"apiVersion": APIVersion, "kind": Kind}
 
-// SavedPath is where a host keeps its settings, without secrets.
+// SavedPath is the file with the saved settings of a host, without secrets.
 const SavedPath = "/var/lib/kube-bootstrap/config.yaml"
 
 // The two things a host can become.

@@ -13,7 +13,7 @@ import (
 // NodesField is the one field of a file that is no single setting.
 const NodesField = "nodes"
 
-// RoleControlPlane is what Kubernetes calls a master; in nodes both are known.
+// RoleControlPlane is the name of the role in an entry of nodes, which also accepts RoleMaster.
 const RoleControlPlane = "control-plane"
 
 // Node is one entry of nodes: what sets a node, or several equal ones, apart.

@@ -55,7 +55,7 @@ type Setting struct {
 	Values  []string // if only these are allowed
 	Verbs   Verb
 	Change  Change // whether a later run may change it
-	Shared  bool   // the same on all hosts of a cluster; a joining host gets it from the master
+	Shared  bool   // the same on all hosts of a cluster; a joining host gets it from a control plane
 	Secret  bool   // never printed, never saved
 	NoFlag  bool   // a secret that must not appear in the output of `ps`
 	Unsaved bool   // not in the saved settings of a host: those of the registry are in a file of their own

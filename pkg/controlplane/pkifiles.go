@@ -14,7 +14,7 @@ const (
 	EtcdPeerCA    = PKIDir + "/etcd/peer-ca" // trusted by control planes only: see PeerName
 	EtcdServer    = PKIDir + "/etcd/server"
 	EtcdPeer      = PKIDir + "/etcd/peer"
-	EtcdRoot      = PKIDir + "/apiserver-etcd-client" // CN root: the API server, and our own look at etcd
+	EtcdRoot      = PKIDir + "/apiserver-etcd-client" // CN root: the API server, and our own requests to etcd
 	FlannelClient = PKIDir + "/etcd/flannel"          // of this host's own user, see PKI.EtcdUser
 
 	KubeletCAFile = kubeletCA + ".crt" // trusted for the serving certificates of kubelets

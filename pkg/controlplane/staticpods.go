@@ -103,8 +103,8 @@ func (s StaticPods) podsOf(pods ...component) (tree []host.File, err error) {
 
 // IDs of Late and LateInNewCluster.
 const (
-	LateID             step.ID = "late-pods"
-	LateInNewClusterID step.ID = "late-pods-in-new-cluster"
+	LateID             step.ID = "controllers"
+	LateInNewClusterID step.ID = "controllers-in-new-cluster"
 )
 
 // Late writes the static pods of the scheduler and the controller manager. A scheduler

@@ -36,7 +36,7 @@ label=` + docker.OurLabel + `
 system='` + strings.Join(systemNamespaces, " ") + `'
 ` + functions
 
-// functions are what the scripts call beside programs.
+// functions are shell functions that the scripts call.
 //
 //go:embed functions.sh
 var functions string

@@ -116,7 +116,7 @@ func Listed(ctx context.Context, client *clientv3.Client) ([]Entry, error) {
 	return all, nil
 }
 
-// WatchListed calls tell with the list of control planes now and after every
+// WatchListed calls report with the list of control planes now and after every
 // change, until ctx ends or the watch breaks.
 func WatchListed(ctx context.Context, client *clientv3.Client, tell func([]Entry)) error {
 	return watch(ctx, client, listPrefix, func() error {
@@ -128,8 +128,8 @@ func WatchListed(ctx context.Context, client *clientv3.Client, tell func([]Entry
 	})
 }
 
-// watch calls look once it watches the keys below a prefix, and after each change, until ctx
-// ends, the watch breaks or look fails.
+// watch calls read once it watches the keys below a prefix, and after each change, until ctx
+// ends, the watch breaks or read fails.
 func watch(ctx context.Context, client *clientv3.Client, prefix string, look func() error) error {
 	// With a required leader, the watch of a partitioned member fails.
 	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
@@ -231,7 +231,7 @@ func ListRemoved(ctx context.Context, client *clientv3.Client, now time.Time) (a
 	return all, nil
 }
 
-// FollowRemoved calls tell at its start and whenever a record changes, until
+// FollowRemoved calls report at its start and whenever a record changes, until
 // ctx ends or the watch breaks.
 func FollowRemoved(ctx context.Context, client *clientv3.Client, tell func()) error {
 	return watch(ctx, client, removedPrefix, func() error {

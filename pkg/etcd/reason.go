@@ -42,7 +42,7 @@ func (c Container) watchStart(ctx context.Context) error {
 	return cmp.Or(c.ended(ctx), err)
 }
 
-// follow returns the first problem of etcd that tells, or why ctx has ended.
+// follow returns the first problem for which tells returns true, or why ctx has ended.
 func (c Container) follow(ctx context.Context, tells func(*step.Problem) bool) error {
 	ended, stuck := time.NewTicker(reasonPause), time.NewTicker(stuckPause)
 	defer ended.Stop()

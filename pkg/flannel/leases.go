@@ -178,7 +178,7 @@ func (e Etcd) Skipped(ctx context.Context) (skipped []error, err error) {
 	return skipped, err
 }
 
-// WatchLeases calls tell when the watch begins and after each change of a lease, until
+// WatchLeases calls report when the watch begins and after each change of a lease, until
 // ctx ends. flanneld watches too. But if etcd has meanwhile compacted the revision that flanneld
 // 0.28.10 requests after a lost connection, it reads all leases and ignores changed ones.
 // https://github.com/flannel-io/flannel/blob/v0.28.10/pkg/lease/lease.go#L117-L128

@@ -38,7 +38,7 @@ func made(files Files) ([]string, error) {
 func isPath(line string) bool { return filepath.IsAbs(line) && filepath.Clean(line) == line }
 
 // MadeDirsID identifies MadeDirs.
-const MadeDirsID step.ID = "made-dirs"
+const MadeDirsID step.ID = "created-dirs"
 
 // MadeDirs is the step that repairs the record of the directories that
 // MkdirAll created. If the record was lost, the existing directories of known
@@ -59,7 +59,7 @@ func MadeDirs(files Files, known []string) step.Step {
 		return files.Write(madeDirs, []byte(strings.Join(made, "\n")+"\n"), 0o600)
 	}
 	return step.Step{
-		ID: MadeDirsID, Name: "remember the directories that were made",
+		ID: MadeDirsID, Name: "record the created directories",
 		Check: func(context.Context) (step.Diff, error) {
 			_, err := made(files)
 			if Lost(err) {

@@ -231,8 +231,8 @@ func (u UserFile) restore(kept original) error {
 	return u.files.writeAs(u.path, bytes.NewReader(kept.Data), kept.access)
 }
 
-// Forget removes the saved original, because the file belongs to the user again, and what an
-// interrupted write has left beside the file.
+// Forget removes the saved original, because the file belongs to the user again, and the
+// temporary file of an interrupted write.
 func (u UserFile) Forget() error {
 	if err := u.files.RemoveHalfWritten(u.path); err != nil {
 		return err

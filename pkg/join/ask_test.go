@@ -80,8 +80,8 @@ func TestTheReasonOfSilence(t *testing.T) {
 		problem string
 		says    string
 	}{
-		"no TLS":    {nil, backlog(t), "master-unreachable", "it has not completed the TLS handshake in time"},
-		"no answer": {func(m *master) { m.silent = never }, "", "master-unreachable", "it has not answered GET /readyz in time"},
+		"no TLS":    {nil, backlog(t), "control-plane-unreachable", "it has not completed the TLS handshake in time"},
+		"no answer": {func(m *master) { m.silent = never }, "", "control-plane-unreachable", "it has not answered GET /readyz in time"},
 		"not signed": {func(m *master) {
 			m.unsigned, m.silent = true, func(nth int32) bool { return nth > 2 }
 		}, "", "cluster-info", "is not signed with the token"},

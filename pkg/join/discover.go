@@ -32,7 +32,7 @@ type Target struct {
 }
 
 // Discover makes sure that Server is the cluster that the user means, shows it
-// the token, and returns what it hands over. Each way to fail is a
+// the token, and returns its join data. Each way to fail is a
 // *step.Problem of its own name. It changes nothing, here or there.
 func Discover(ctx context.Context, target Target) (Handover, error) {
 	d, err := newDiscovery(target)
@@ -70,7 +70,7 @@ func newDiscovery(target Target) (*discovery, error) {
 	}
 	d := &discovery{Target: target}
 	config := pinned(target.Server, host, target.CAHash, d.ca.Store)
-	// No proxy of the environment: the token goes to the master and nowhere else.
+	// No proxy of the environment: the token goes to the control plane and nowhere else.
 	d.http = &http.Client{
 		Transport: &http.Transport{TLSClientConfig: config, DialContext: (&net.Dialer{}).DialContext},
 		// A redirect could lead the token elsewhere.
@@ -191,7 +191,7 @@ func (d *discovery) handover(ctx context.Context) (Handover, error) {
 }
 
 // controlPlanes returns the addresses of the API servers. A control plane of an earlier version
-// of kube-bootstrap tells no host.
+// of kube-bootstrap does not permit that.
 func (d *discovery) controlPlanes(ctx context.Context) (all []string, err error) {
 	var slice discoveryv1.EndpointSlice
 	q := &question{

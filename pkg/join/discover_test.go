@@ -61,7 +61,7 @@ func TestDiscoverRefuses(t *testing.T) {
 		{problem: "token-kind", target: func(g *Target) { g.Kind = ForControlPlane }},
 		{problem: "token-kind", adjust: func(m *master) { m.token.Kind = "" }},
 		{problem: "token-node", adjust: func(m *master) { m.token.Node = "worker-2.lan" }},
-		{problem: "master-unreachable", unseen: true, target: func(g *Target) { g.Server = "127.0.0.1:1" }},
+		{problem: "control-plane-unreachable", unseen: true, target: func(g *Target) { g.Server = "127.0.0.1:1" }},
 	}
 	for _, c := range cases {
 		t.Run(c.problem, func(t *testing.T) {

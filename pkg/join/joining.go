@@ -25,7 +25,7 @@ const (
 	KubeletCertificates = "/var/lib/kubelet/pki/kubelet-client-*.pem"
 )
 
-// Handover is what a master gives to a host that joins.
+// Handover is what a control plane gives to a host that joins.
 type Handover struct {
 	ClusterCA     []byte   `json:"-"` // PEM
 	Server        string   `json:"server"`
@@ -43,10 +43,10 @@ type Handover struct {
 type Joining struct {
 	Files  host.Files
 	Target Target // may be empty on a host that has joined already
-	// Known is the part of the handover that the settings of a joined host contain. A
-	// lost record is written again from Known, without the master.
+	// Known is the part of the join data that the settings of a joined host contain. A
+	// lost record is written again from Known, without a control plane.
 	Known Handover
-	// Shares lists the files, without their content, that the master sends to a
+	// Shares lists the files, without their content, that the other control plane sends to a
 	// control plane; none for a worker.
 	Shares []host.File
 
@@ -89,7 +89,7 @@ func (j *Joining) again(ctx context.Context, kept Handover) (Handover, error) {
 	return Discover(ctx, j.Target)
 }
 
-// finished reports whether this host needs nothing more of the master.
+// finished reports whether this host needs nothing more of the control plane.
 func (j *Joining) finished() bool {
 	if len(j.Shares) == 0 {
 		return j.joined()

@@ -46,7 +46,7 @@ func TestAHandoverThatWasLost(t *testing.T) {
 				_, err := j.Handover(t.Context())
 				if !repaired {
 					problems := step.Problems(err)
-					if len(problems) != 1 || problems[0].Name != "handover-lost" || !strings.Contains(problems[0].Text, path) {
+					if len(problems) != 1 || problems[0].Name != "join-data-lost" || !strings.Contains(problems[0].Text, path) {
 						t.Errorf("got %v", err)
 					}
 					return
@@ -72,7 +72,7 @@ func TestAnotherAuthorityIsNotTakenOver(t *testing.T) {
 	for path, data := range map[string][]byte{KubeletKubeconfig: kubeconfig, ClusterCAFile: nil} {
 		must.NoError(t, j.Files.Write(path, data, 0o600))
 	}
-	if _, err := j.Handover(t.Context()); len(step.Problems(err)) != 1 || step.Problems(err)[0].Name != "handover-lost" {
+	if _, err := j.Handover(t.Context()); len(step.Problems(err)) != 1 || step.Problems(err)[0].Name != "join-data-lost" {
 		t.Errorf("got %v", err)
 	}
 }

@@ -14,11 +14,11 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Save is the step that saves the join data of the master. After that, neither the
-// master nor a token is needed to run the step again.
+// Save is the step that saves the join data of the control plane. After that, neither the
+// control plane nor a token is needed to run the step again.
 func (j *Joining) Save() step.Step {
 	return step.Step{
-		ID: "join-data", Name: "fetch what the master hands over",
+		ID: "join-data", Name: "fetch the join data from the control plane",
 		Check: j.missing,
 		Apply: j.save,
 		Undo: func(context.Context) error {
@@ -112,7 +112,7 @@ func (j *Joining) shared(h Handover) ([]host.File, error) {
 		}
 		data, ok := h.Shared[file.Path]
 		if !ok {
-			return nil, problemNamed("certificate-key", "the master did not send "+file.Path,
+			return nil, problemNamed("certificate-key", "the control plane did not send "+file.Path,
 				"run `kube-bootstrap master --join` with a token and a key of `kube-bootstrap token create --control-plane`")
 		}
 		tree = append(tree, host.File{Path: file.Path, Data: data, Mode: file.Mode})

@@ -107,7 +107,7 @@ func (a Approver) approve(ctx context.Context, client kubernetes.Interface, csr 
 	return decide(ctx, client, csr, certificatesv1.CertificateApproved, "the node asks for its own name and addresses")
 }
 
-// Check tells why a request must not be approved; nodes and hosts are all there are.
+// Check returns why a request must not be approved. nodes and hosts are those of the whole cluster.
 func (a Approver) Check(csr *certificatesv1.CertificateSigningRequest, nodes []corev1.Node, hosts []Host) error {
 	if csr.Spec.SignerName != certificatesv1.KubeletServingSignerName {
 		return fmt.Errorf("its signer is %s", csr.Spec.SignerName)

@@ -1,7 +1,7 @@
 // Package join adds a host to a cluster: the token, the proof of identity of both
 // sides, and the data that the host receives.
 //
-//	master: let hosts join           worker: discover
+//	control plane: let hosts join    worker: discover
 //	  cluster-info, signed ◀──────── TLS to MASTER_IP:6443, chain has the pinned CA
 //	  settings (ConfigMap)  ────────▶ only now the token, then cluster-info and its signature
 //	  flannel (Secret)      ────────▶ settings, flannel's etcd certificate, kept in files

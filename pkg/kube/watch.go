@@ -62,7 +62,7 @@ const (
 	maxReopen   = 5 * time.Second
 )
 
-// Follow calls tell with each event of a watch, and with an empty event after
+// Follow calls report with each event of a watch, and with an empty event after
 // each start of the watch, because changes may have been missed before it. It
 // reopens the watch until ctx ends.
 func Follow(ctx context.Context, open Watch, tell func(watch.Event)) {

@@ -24,7 +24,7 @@ import (
 type Marks struct {
 	Labels []config.Label `json:"labels,omitempty"`
 	Taints []config.Taint `json:"taints,omitempty"`
-	// Own means that the node's kubelet applies the marks. The API server
+	// Own means that the node's kubelet applies the labels and taints. The API server
 	// allows it to change its labels, but not its taints after the
 	// registration.
 	Own bool `json:"-"`
@@ -41,7 +41,7 @@ func (n Node) Mark(marks Marks) step.Step {
 		Check: func(ctx context.Context) (step.Diff, error) {
 			node, err := n.get(ctx)
 			if err != nil {
-				// A node that does not exist yet lacks all marks, also those of its kubelet.
+				// A node that does not exist yet lacks all labels and taints, also those of its kubelet.
 				none := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.Name}}
 				all := Marks{Labels: marks.Labels, Taints: marks.Taints}
 				return step.DiffOf(kube.NoAnswer(err), all.changes(none, all).diff...)
@@ -58,7 +58,7 @@ func (n Node) Mark(marks Marks) step.Step {
 	}
 }
 
-// mark remembers the marks before it applies them, because a run that is killed
+// mark remembers the labels and taints before it applies them, because a run that is killed
 // in between has given them as well.
 func (n Node) mark(ctx context.Context, node *corev1.Node, marks Marks) error {
 	before, err := n.given(ctx, node, marks.Own)
@@ -89,7 +89,7 @@ type changes struct {
 	version    string // resource version of the node; empty if the taints do not change
 }
 
-// changes compares the node with the marks, and with the marks of earlier settings.
+// changes compares the node with the labels and taints, and with the labels and taints of earlier settings.
 func (m Marks) changes(node *corev1.Node, before Marks) changes {
 	c := changes{labels: map[string]*string{}, taints: node.Spec.Taints}
 	c.label(node, before.Labels, m.Labels)

@@ -101,7 +101,7 @@ func (l loading) load(ctx context.Context, from imageSource, missing []bundle.Im
 	return errors.Join(readErr, l.takeBack(ctx, missing))
 }
 
-// takeBack removes images that were loaded from a bundle that is damaged.
+// takeBack removes the images that were loaded from a damaged bundle.
 func (l loading) takeBack(ctx context.Context, images []bundle.Image) error {
 	var loaded []string
 	for _, i := range images {

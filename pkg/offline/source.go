@@ -121,7 +121,7 @@ func (s Source) here() (*bundle.Bundle, error) {
 // remote reports whether the source may be slow or unavailable: then names suffice.
 func (s Source) remote() bool { return s.Registry != nil || s.Docker != nil }
 
-// dockerImages are images that somebody has loaded into a Docker of this host. Another store has
+// dockerImages are images that a user has loaded into a Docker of this host. Another store has
 // the same image if it has the same layers under its name.
 type dockerImages struct {
 	docker docker.Images

@@ -50,7 +50,7 @@ func (a *Authority) chain(r Request) []byte {
 	return append(bytes.Clone(r.Cross), EncodeCertificate(a.Cert)...)
 }
 
-// NewRequest makes a key, and has it sign a request for a certificate in its
+// NewRequest creates a key and a certificate request that it signs, with this
 // common name and organizations. Both are PEM.
 func NewRequest(commonName string, organizations ...string) (request, key []byte, err error) {
 	signer, key, err := signerOf(nil)
@@ -139,9 +139,9 @@ func OtherSigner(cert *x509.Certificate, authorities []byte) (string, error) {
 	return "", err
 }
 
-// StaleClient returns why a client's certificate must be issued again, as far as
-// that is known without the key of its authority, or "". Its common name is
-// commonName, or begins with commonName and a colon. authorities is nil if they are
+// StaleClient returns why a client's certificate must be issued again, or "". It needs
+// no key of the authority. The required common name is commonName, or begins with
+// commonName and a colon. authorities is nil if they are
 // not known yet, see OtherSigner.
 func StaleClient(pair Pair, commonName string, authorities []byte, now time.Time) (string, error) {
 	cert, err := pair.matching()

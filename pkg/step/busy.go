@@ -76,7 +76,7 @@ func (l *limited) Value(key any) any {
 	return l.Context.Value(key)
 }
 
-// look ends the context, or looks again after the time that is left.
+// check ends the context, or checks again after the time that is left.
 func (l *limited) look() {
 	rest := l.rest()
 	if rest <= 0 {

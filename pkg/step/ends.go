@@ -30,8 +30,8 @@ type End struct {
 
 // WatchEnds returns an error, with the last line of the log, once a program has
 // ended for good or ends repeatedly; nil when ctx ends. It reports any other end
-// as progress. look returns false for a program that runs, that cannot be
-// looked at, or that ended before since and will be started again.
+// as progress. check returns false for a program that runs, that cannot be
+// inspected, or that ended before since and will be started again.
 func WatchEnds(ctx context.Context, look func(ctx context.Context, since time.Time) (End, bool)) error {
 	since, seen, times := time.Now(), "", 0
 	for {

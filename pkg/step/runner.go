@@ -156,7 +156,7 @@ func (r *Runner) applyStage(ctx context.Context, stage []*node, diffs []Diff) er
 		return err
 	})
 	if first, ok := errors.AsType[stopped](context.Cause(ctx)); ok {
-		return first.because // rather than what it made of the other steps
+		return first.because // the errors of the other steps are consequences of it
 	}
 	return cmp.Or(errs...)
 }

@@ -131,7 +131,7 @@ func of(kind, err error) error {
 // Usage returns err as an error of the user who typed the command or wrote its file; nil for nil.
 func Usage(err error) error { return of(errUsage, err) }
 
-// Firm returns err as an error whose problems no --ignore-preflight passes over; nil for nil.
+// Firm returns err as an error whose problems --ignore-preflight cannot ignore; nil for nil.
 func Firm(err error) error { return of(errFirm, err) }
 
 type resumeError struct {

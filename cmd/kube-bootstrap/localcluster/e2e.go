@@ -118,7 +118,7 @@ func buildSuite(ctx context.Context, say func(string), runner *step.Runner, node
 	if len(nodes) == 0 {
 		return exit.Firm(errors.New("the cluster has no nodes; run `kube-bootstrap cluster status`"))
 	}
-	// A version of its own, as reup makes them, is tested as what it was made of.
+	// A version that reup has built is tested as the release that it is based on.
 	version, _, _ := strings.Cut(nodes[0].Version, "+")
 	v, err := image.For(version, image.Versions{})
 	if err != nil {

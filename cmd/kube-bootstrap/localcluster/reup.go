@@ -104,7 +104,7 @@ func reup(ctx context.Context, con *console.Console, cfg config.Config, o cluste
 	return showReup(con.Out, format, v, o, nodes)
 }
 
-// whatToReup looks at the cluster if any cluster can have the version of the checkout.
+// whatToReup inspects the cluster, if the version of the checkout can be used at all.
 func whatToReup(ctx context.Context, cfg config.Config, o cluster.Options) (cluster.Made, image.Versions, error) {
 	if _, err := bundles.Checkout(cfg, image.Versions{}); err != nil {
 		return cluster.Made{}, image.Versions{}, err

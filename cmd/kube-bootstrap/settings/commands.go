@@ -76,7 +76,7 @@ func configValidate(out io.Writer, env func(string) string) *cobra.Command {
   kube-bootstrap config validate --config worker.yaml --role worker`,
 	}
 	AddFlags(c, config.Every)
-	role := c.Flags().String("role", "", "also ask for what only a master or a worker needs")
+	role := c.Flags().String("role", "", "also check the settings that only this role needs: master or worker")
 	_ = c.RegisterFlagCompletionFunc("role", cobra.FixedCompletions([]string{config.RoleMaster, config.RoleWorker}, cobra.ShellCompDirectiveNoFileComp))
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if *role != "" && *role != config.RoleMaster && *role != config.RoleWorker {

@@ -84,18 +84,18 @@ func keepCommand(con *console.Console) *cobra.Command {
 	}
 }
 
-// frontCommand runs the balancer in front of a cluster of containers.
+// frontCommand runs the load balancer of a cluster of containers.
 func frontCommand() *cobra.Command {
 	front := balancer.Front{}
 	c := &cobra.Command{
-		Use: "front", Hidden: true,
+		Use: "load-balancer", Hidden: true,
 		Short: "Forward a port to the control planes that are ready",
 		RunE: func(c *cobra.Command, _ []string) error {
 			return front.Serve(c.Context())
 		},
 	}
 	c.Flags().StringVar(&front.Name, "name", "", "name that resolves to all control planes")
-	c.Flags().IntVar(&front.Port, "port", 0, "port of the API servers, and of the front")
+	c.Flags().IntVar(&front.Port, "port", 0, "port of the API servers, and of the load balancer")
 	return c
 }
 

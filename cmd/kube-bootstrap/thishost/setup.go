@@ -106,8 +106,8 @@ func addDryRun(c *cobra.Command, usage string) (*bool, *output.Format) {
 	return dryRun, format
 }
 
-// openHost takes the lock and looks at this machine, in the order in which a user can
-// put things right.
+// openHost takes the lock and inspects this machine, in the order in which a user can
+// solve problems.
 func openHost(ctx context.Context, cfg config.Config, given config.Origins, role string) (*local.Host, func(), error) {
 	saved, err := savedSettings()
 	if err != nil {
@@ -183,7 +183,7 @@ func walk(ctx context.Context, con *console.Console, runner *step.Runner, v host
 			return exit.Resume(err, v.advice(h))
 		}
 	}
-	con.Done(started, "this host is a "+v.role+" of the cluster")
+	con.Done(started, "this host is a "+nameOf(v.role)+" of the cluster")
 	warnAll(con, "", runner.Left())
 	con.Say(v.next)
 	return nil
@@ -204,7 +204,7 @@ type change struct {
 	Error   string   `json:"error,omitempty"`
 }
 
-// printChanges looks at every step and lists what Apply would do.
+// printChanges checks every step and lists what Apply would do.
 func printChanges(ctx context.Context, con *console.Console, format output.Format, todo step.Plan) error {
 	con.End()
 	changes := []change{}

@@ -32,7 +32,7 @@ import (
 
 // Status is the state of a host, as `status -o json` prints it.
 type Status struct {
-	Role     string       `json:"role"` // empty: no part of a cluster
+	Role     string       `json:"role"` // empty: not part of a cluster
 	Host     hostIdentity `json:"host"`
 	UpToDate bool         `json:"upToDate"`
 	Steps    []stepStatus `json:"steps"`
@@ -179,15 +179,23 @@ func membersOf(ctx context.Context, own etcd.Client, role string) []etcd.MemberS
 	return members
 }
 
+// nameOf returns the word of Kubernetes for a role.
+func nameOf(role string) string {
+	if role == local.Master {
+		return "control plane"
+	}
+	return role
+}
+
 func (s Status) print(w io.Writer) {
 	if s.Role == "" {
-		fmt.Fprintln(w, "this host is no part of a cluster; `kube-bootstrap master` or `kube-bootstrap worker` makes it one")
+		fmt.Fprintln(w, "this host is not part of a cluster; `kube-bootstrap master` or `kube-bootstrap worker` makes it one")
 		return
 	}
 	if s.Role == local.Loaded {
-		fmt.Fprintln(w, "this host has the images of a cluster and is no part of one yet")
+		fmt.Fprintln(w, "this host has the images of a cluster and is not part of one yet")
 	} else {
-		fmt.Fprintf(w, "this host is a %s\n", s.Role)
+		fmt.Fprintf(w, "this host is a %s\n", nameOf(s.Role))
 		s.printSummary(w)
 	}
 	s.printExpiry(w)

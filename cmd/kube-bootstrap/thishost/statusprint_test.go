@@ -24,7 +24,7 @@ func TestStatusBeginsWithASummary(t *testing.T) {
 	for _, line := range strings.Split(out.String(), "\n")[:7] {
 		first = append(first, strings.Join(strings.Fields(line), " "))
 	}
-	want := "this host is a master\nhost one, 192.0.2.1\nKubernetes v1.37.2\nsubnet 10.1.3.0/24\nsteps 1 up to date, 1 missing, 1 unknown\nAPI servers 1 of 2 ready\netcd 2 of 3 members healthy"
+	want := "this host is a control plane\nhost one, 192.0.2.1\nKubernetes v1.37.2\nsubnet 10.1.3.0/24\nsteps 1 up to date, 1 missing, 1 unknown\nAPI servers 1 of 2 ready\netcd 2 of 3 members healthy"
 	if got := strings.Join(first, "\n"); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

@@ -112,7 +112,7 @@ func turndown(ctx context.Context, con *console.Console, keepImages, force bool)
 		return err
 	}
 	if done == nil {
-		con.Say("this host is no part of a cluster: nothing to take back")
+		con.Say("this host is not part of a cluster: nothing to undo")
 		return nil
 	}
 	runner, err := con.BeginLogged("turndown")
@@ -195,7 +195,7 @@ func printUndo(out io.Writer, format output.Format, keepImages bool) error {
 	}
 	return format.Print(out, "Step", names, func(w io.Writer) {
 		for _, name := range names {
-			fmt.Fprintln(w, "take back: "+name)
+			fmt.Fprintln(w, "undo: "+name)
 		}
 		if len(names) == 0 {
 			fmt.Fprintln(w, "nothing to do")

@@ -40,7 +40,7 @@ var hosts = clients.Limits{
 // of the transfers, also if it reads slowly on purpose. Each transfer needs 100 KB of memory.
 const transfers = 16
 
-// bundlePath is the path of the only resource.
+// bundlePath is the URL path of the bundle, the only resource.
 const bundlePath = "/bundle"
 
 // Server serves the bundle of this host.

@@ -18,7 +18,7 @@ import (
 // It contains a dot, which no host name does.
 func FrontName(cluster string) string { return cluster + ".api" }
 
-// URL returns the front's own address if this machine has a route to the
+// URL returns the load balancer's own address if this machine has a route to the
 // cluster's network. An engine in a virtual machine or on another machine has
 // no such route. There, URL returns the published port.
 func (p Provider) URL(ctx context.Context, cluster string) (string, error) {
@@ -27,7 +27,7 @@ func (p Provider) URL(ctx context.Context, cluster string) (string, error) {
 		return "", p.NoAnswer(err)
 	}
 	if !front.Running {
-		return "", &step.Problem{Name: "front-off", Text: "container " + FrontName(cluster) + ", which leads to the control planes, does not run",
+		return "", &step.Problem{Name: "load-balancer-off", Text: "container " + FrontName(cluster) + ", which leads to the control planes, does not run",
 			Remedy: "run `kube-bootstrap cluster up --name " + cluster + "`"}
 	}
 	engine, err := p.Engine.MachineName(ctx)

@@ -2,9 +2,9 @@
 // checks that the cluster exists, keeps other runs out, and observes the nodes.
 //
 //	load      Options.WithDefaults    name, provider, cache directory
-//	look      Session.Observe         topology.State
+//	observe   Session.Observe         topology.State
 //	check     Scope.Needs             a provider, a cluster, or its nodes
-//	lock      Scope.Lock              no other run of this kind; then look and check again
+//	lock      Scope.Lock              no other run of this kind; then observe and check again
 package session
 
 import (

@@ -9,17 +9,17 @@ const (
 	// firstIndex is the index of the first control plane. The engine has the address before it.
 	firstIndex = 2
 	// masterAddrs is the number of addresses that are reserved for control planes,
-	// the front and the local registry, so that a worker keeps its address when a
+	// the load balancer and the local registry, so that a worker keeps its address when a
 	// control plane joins.
 	masterAddrs = 8
-	// frontIndex is the index of the front's address, between the control planes
+	// frontIndex is the index of the load balancer's address, between the control planes
 	// and the workers. The address of the local registry is before it: there are
 	// fewer control planes than addresses for them.
 	frontIndex    = 1 + masterAddrs
 	registryIndex = frontIndex - 1
 )
 
-// FrontAddr returns the address of the front in a subnet.
+// FrontAddr returns the address of the load balancer in a subnet.
 func FrontAddr(subnet netip.Prefix) netip.Addr { return addrAt(subnet, frontIndex) }
 
 // RegistryAddr returns the address of the local registry in a subnet.

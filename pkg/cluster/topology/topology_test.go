@@ -49,7 +49,7 @@ func TestSettle(t *testing.T) {
 	}
 }
 
-// The front keeps its address, however many nodes there are.
+// The load balancer keeps its address, however many nodes there are.
 func TestNoNodeHasTheAddressOfTheFront(t *testing.T) {
 	front := FrontAddr(DefaultSubnet)
 	for _, m := range (Request{Masters: MaxMasters, Workers: 20, Subnet: DefaultSubnet}).Topology("k", State{}).Nodes() {

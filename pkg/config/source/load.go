@@ -17,9 +17,9 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/file"
 )
 
-// Load puts a configuration together: the defaults, over them the file at path
-// (none if empty), the environment and the flags that were set. The error names
-// every value that cannot be read, and the configuration holds the others.
+// Load merges the defaults, the file at path (none if empty), the environment and the
+// flags that were set; the later source wins. The error names every value that cannot
+// be read, and the configuration contains all other values.
 func Load(path string, env Env, flags *pflag.FlagSet) (config.Config, config.Origins, error) {
 	cfg, origins := config.Default(), config.Origins{}
 	// The address is derived again from the service network in force.

@@ -32,7 +32,7 @@ const (
 	socketBuffer   = 256 << 10 // bytes of queued messages
 )
 
-// WatchNetwork calls tell for each change of links, addresses, routes and
+// WatchNetwork calls report for each change of links, addresses, routes and
 // forwarding, and for each removed neighbour of a VXLAN link, until ctx ends. It
 // ignores veth links, the links of containers.
 func WatchNetwork(ctx context.Context, tell func(Change)) error {
@@ -41,7 +41,7 @@ func WatchNetwork(ctx context.Context, tell func(Change)) error {
 	return watchKernel(ctx, unix.NETLINK_ROUTE, groups, all, networkChange, tell)
 }
 
-// WatchFirewall calls tell whenever an nftables rule, chain or table is removed, until
+// WatchFirewall calls report whenever an nftables rule, chain or table is removed, until
 // ctx ends. The kernel does not report changes of iptables-legacy.
 func WatchFirewall(ctx context.Context, tell func(Change)) error {
 	return watchKernel(ctx, unix.NETLINK_NETFILTER, 1<<(netfilterGroup-1), []Change{RulesRemoved}, firewallChange, tell)
@@ -100,7 +100,7 @@ func firewallChange(m syscall.NetlinkMessage) Change {
 	return ""
 }
 
-// watchKernel calls tell with the change that what finds in each message, and with all
+// watchKernel calls report with the change that what finds in each message, and with all
 // of them if the kernel dropped messages because the socket buffer was full.
 func watchKernel(ctx context.Context, protocol int, groups uint32, all []Change, what func(syscall.NetlinkMessage) Change, tell func(Change)) error {
 	socket, err := subscribe(protocol, groups)

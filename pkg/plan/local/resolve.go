@@ -54,7 +54,7 @@ func (h *Host) ask(name, title string, question func() error) {
 	h.Answers = append(h.Answers, Answer{Name: name, Title: title, Err: question()})
 }
 
-// askToJoin asks the master, if the settings name one and what it requires.
+// askToJoin asks the control plane, if the settings name one and what it requires.
 func askToJoin(ctx context.Context, h *Host, role string) {
 	if missing := h.Config.ValidateJoin(role).ToAggregate(); h.Saved.Role != role && missing != nil {
 		h.Answers = append(h.Answers, Answer{"join-settings", "look for the settings of the cluster to join", &step.Problem{
@@ -63,7 +63,7 @@ func askToJoin(ctx context.Context, h *Host, role string) {
 		}, ""})
 		return
 	}
-	h.ask("master", "reach the master", func() error { return h.askMaster(ctx) })
+	h.ask("control-plane", "reach the control plane", func() error { return h.askMaster(ctx) })
 }
 
 // askMaster adopts the shared settings of the cluster.

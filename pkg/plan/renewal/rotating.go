@@ -163,7 +163,7 @@ func (r rotating) reachWorkers(phase rotation.Phase) step.Step {
 }
 
 // reachOn returns the step that waits until all hosts of a kind have reached a phase.
-// tell announces the phase to them.
+// publish announces the phase to them.
 func (r rotating) reachOn(
 	kind string, hosts rollout.Hosts, phase rotation.Phase, tell func(context.Context, rotation.Rotation) error,
 ) step.Step {

@@ -53,19 +53,19 @@ func TestOnlyAControlPlaneHasEtcd(t *testing.T) {
 		}
 		for _, name := range []string{"start etcd", "list this control plane"} {
 			if has[name] != want {
-				t.Errorf("%s: %q is a duty: %t", role, name, has[name])
+				t.Errorf("%s: %q is a reconciler: %t", role, name, has[name])
 			}
 		}
 		if len(groups["cluster"]) > 0 != want {
-			t.Errorf("%s: duties for the cluster: %d", role, len(groups["cluster"]))
+			t.Errorf("%s: reconcilers for the cluster: %d", role, len(groups["cluster"]))
 		}
 		if !has["start flanneld"] || !has["start the kubelet"] {
-			t.Errorf("%s: flanneld or the kubelet is no duty", role)
+			t.Errorf("%s: flanneld or the kubelet has no reconciler", role)
 		}
 	}
 }
 
-// TestFlanneldFollowsEtcd: each duty of the overlay may need the one before.
+// TestFlanneldFollowsEtcd: each reconciler of the overlay may need the one before.
 func TestFlanneldFollowsEtcd(t *testing.T) {
 	var order []string
 	for _, d := range upkeepOf(t, local.Master)["overlay"] {

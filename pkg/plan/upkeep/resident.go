@@ -227,7 +227,7 @@ func (r Resident) engines() []agent.Engine {
 	}
 }
 
-// duties returns no duties while a run has not completed, or while a newer
+// reconcilers returns no reconcilers while a run has not completed, or while a newer
 // executable is installed that will replace this process.
 func (r Resident) duties() (agent.Groups, error) {
 	if !local.Complete(host.Files{}) || !process.SelfInstalled(host.Files{}, local.Binary) {

@@ -27,7 +27,7 @@ import (
 
 // refreshHostFilter updates the addresses of the filter after changes, without the
 // lock of this host. It runs beside the watches, because addresses may change
-// faster than the filter is written. The duty of the filter reports errors.
+// faster than the filter is written. The reconciler of the filter reports errors.
 func (r Resident) refreshHostFilter(ctx context.Context) error {
 	agent.Follow(ctx, r.hosts, func(ctx context.Context) error {
 		h, err := local.InForce(host.Files{})

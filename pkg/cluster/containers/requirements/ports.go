@@ -81,7 +81,7 @@ func mountsMissing(missing []topology.Node) error {
 	return errors.Join(errs...)
 }
 
-// portTaken checks that the requested API port is free, unless the front has it. A remote
+// portTaken checks that the requested API port is free, unless the load balancer has it. A remote
 // engine publishes the port on another machine.
 func (c checks) portTaken(ctx context.Context) error {
 	if !c.Publish || c.engine.remote {

@@ -52,7 +52,7 @@ func TestHostsThatAreCreatedAgain(t *testing.T) {
 	}
 }
 
-// TestAnotherPortOfTheFront: the front exists with a port, and a program of this machine has the
+// TestAnotherPortOfTheFront: the load balancer exists with a port, and a program of this machine has the
 // port that is requested now.
 func TestAnotherPortOfTheFront(t *testing.T) {
 	c := unitCluster(t)

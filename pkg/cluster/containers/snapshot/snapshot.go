@@ -201,7 +201,7 @@ func missing(cluster, name string, all map[string]contents) error {
 	return &step.Problem{Name: "snapshot-missing", Text: "cluster " + cluster + " has no snapshot " + name, Remedy: remedy}
 }
 
-// Losses lists the snapshots for which goes returns true, as something that is lost.
+// Losses describes the snapshots for which goes returns true as losses.
 func Losses(ctx context.Context, s *session.Session, goes func(snapshot string) bool) ([]string, error) {
 	all, err := contentsOf(ctx, s)
 	var losses []string

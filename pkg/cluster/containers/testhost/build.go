@@ -32,8 +32,8 @@ func ImageStep(c containers.Cluster, name string) step.Step {
 func makeImage(ctx context.Context, c containers.Cluster, name, image string) error {
 	dir := filepath.Join(c.Session.CacheDir, "hosts")
 	path := filepath.Join(dir, strings.TrimPrefix(image, Images+":")+".tar.zst")
-	// With the name of the variant, the next build removes what a killed one left, also if the
-	// content of the image has changed since.
+	// The directory is named after the variant, so that the next build removes the files of a
+	// killed one, even if the content of the image has changed since.
 	return cache.InTemporary(ctx, filepath.Join(dir, name), "host image "+name, func(tmp string) error {
 		if !session.FileExists(path) {
 			if err := variants[name].build(ctx, tmp, path); err != nil {

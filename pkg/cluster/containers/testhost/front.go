@@ -23,16 +23,16 @@ import (
 // credentials, without capabilities, and with a read-only file system.
 type front struct{ Setup }
 
-// Front returns the step that starts the front in the cluster's network.
+// Front returns the step that starts the load balancer in the cluster's network.
 func (u Setup) Front() step.Step {
 	if u.Topology.Masters() == 0 {
 		return step.Step{}
 	}
 	f := front{u}
-	return runStep("front", "lead to the control planes of "+u.Cluster.Name, u.Cluster, f.container, f.publish)
+	return runStep("load-balancer", "lead to the control planes of "+u.Cluster.Name, u.Cluster, f.container, f.publish)
 }
 
-// container describes the front. An existing front keeps its published ports,
+// container describes the load balancer. An existing load balancer keeps its published ports,
 // because not every command knows the settings of the cluster.
 func (f front) container(ctx context.Context) (docker.Container, programImage, error) {
 	image, err := newProgramImage("kube-bootstrap/front:", f.Binary, nil)
@@ -58,14 +58,14 @@ func (f front) container(ctx context.Context) (docker.Container, programImage, e
 	}
 	return docker.Container{
 		Name: name, Image: image.name,
-		Command: []string{"/kube-bootstrap", "front", "--name", controlPlaneName, "--port", strconv.Itoa(int(port))},
+		Command: []string{"/kube-bootstrap", "load-balancer", "--name", controlPlaneName, "--port", strconv.Itoa(int(port))},
 		Env:     []string{"GOGC=25"}, // its heap is small: a few addresses and connections
 		Restart: "unless-stopped",
 		On:      docker.Attachment{Cluster: f.Cluster.Name, Network: f.Cluster.Name, Addr: topology.FrontAddr(f.Subnet), Ports: ports, HostIP: on},
 	}, image, nil
 }
 
-// publish publishes the front's port on the engine's machine, for clients
+// publish publishes the load balancer's port on the engine's machine, for clients
 // without a route to the containers: the engine may run in a virtual machine or
 // on another machine. Without --apiserver-port it tries the same pseudo-random
 // ports each time, because only the engine knows which ports are free.

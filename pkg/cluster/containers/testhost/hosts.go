@@ -23,7 +23,7 @@ import (
 // Setup describes what the hosts of a cluster have in common.
 type Setup struct {
 	Cluster  containers.Cluster
-	Topology topology.Topology // without control planes: bare hosts, without front and registry
+	Topology topology.Topology // without control planes: bare hosts, without load balancer and registry
 	Subnet   netip.Prefix      // of the cluster's network
 	Files    []SharedFile
 	Binary   string // kube-bootstrap
@@ -69,8 +69,8 @@ func (u Setup) StartPlan(hosts []string) step.Plan {
 	return append(step.Plan{{u.Share()}}, u.StartShared(hosts)...)
 }
 
-// StartShared returns the plan that starts existing hosts with the containers beside
-// them, and waits until each node has reported Ready since, and until the DNS
+// StartShared returns the plan that starts existing hosts with their service
+// containers, and waits until each node has reported Ready since, and until the DNS
 // serves. It runs no command on the hosts, because they start their services
 // themselves.
 func (u Setup) StartShared(hosts []string) step.Plan {
@@ -153,7 +153,7 @@ func OwnVolumes(m machines.Definition) []string {
 	return slices.DeleteFunc(slices.Collect(maps.Values(m.Volumes)), shared)
 }
 
-// RemoveAll removes all hosts with their volumes, the containers beside them, and
+// RemoveAll removes all hosts with their volumes, the service containers, and
 // the network. Volumes for which keep returns true stay, and so do the images of
 // the local registry.
 func RemoveAll(ctx context.Context, c containers.Cluster, keep func(machines.Volume) bool) error {
