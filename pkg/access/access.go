@@ -12,8 +12,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
-// Node is the access to one node, as root.
-type Node interface {
+// Connection is the access to one node, as root.
+type Connection interface {
 	Executor
 	// Put writes a file in one move, and creates missing directories.
 	Put(ctx context.Context, path string, mode os.FileMode, content io.ReadSeeker) error

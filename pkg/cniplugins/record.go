@@ -121,7 +121,7 @@ func (i Installer) rebuildRecord() (pluginRecord, error) {
 	for _, name := range image.CNIPlugins {
 		kept := i.Files.Exists(path.Join(backupDir, name))
 		data, err := i.Files.Read(pluginPath(name))
-		if errors.Is(err, fs.ErrNotExist) || err == nil && !kept && !i.Files.Made(image.CNIDir) {
+		if errors.Is(err, fs.ErrNotExist) || err == nil && !kept && !i.Files.Created(image.CNIDir) {
 			continue
 		}
 		if err != nil {

@@ -167,6 +167,6 @@ func (c Config) newerFields(wrong func(name, value, format string, args ...any))
 	}
 	check("kubeletConfig", c.KubeletConfig)
 	for i, n := range c.Nodes {
-		check(fmt.Sprintf("nodes[%d].kubelet", i), n.Own.KubeletConfig)
+		check(fmt.Sprintf("nodes[%d].kubelet", i), n.Settings.KubeletConfig)
 	}
 }

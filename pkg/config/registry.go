@@ -63,7 +63,7 @@ func registry(s string) string {
 }
 
 // pairs names what of the registry is of no use without another setting.
-func (r Registry) pairs(missing func(field, because string)) {
+func (r RegistrySettings) pairs(missing func(field, because string)) {
 	for _, p := range []struct{ has, needs, hasField, needsField, give string }{
 		{r.Username, r.Password, "registry.username", "registry.passwordFile", "--registry-password-file or " + EnvName("registry-password")},
 		{r.Password, r.Username, "registry.password", "registry.username", "--registry-username"},

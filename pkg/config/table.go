@@ -62,12 +62,12 @@ var clusterSettings = []Setting{{
 	Field: "arch", Flag: "arch", Group: GroupHost, Env: "ARCH", Verbs: loads, Change: Never,
 	Help: "architecture of the images (empty: this machine's)", Values: Arches,
 }, {
-	Field: "ipAddress", Flag: "ip-address", Group: GroupHost, Env: "IP_ADDRESS", Verbs: both, Change: NeverOnMaster,
+	Field: "ipAddress", Flag: "ip-address", Group: GroupHost, Env: "IP_ADDRESS", Verbs: both, Change: NeverOnControlPlane,
 	Help:  "address at which other hosts reach this host (empty: the address of the default route's interface)",
 	check: on(reachable),
 }, {
 	Field: "netInterface", Flag: "net-interface", Group: GroupHost, Env: "NET_INTERFACE", Verbs: both,
-	Change: NeverOnMaster,
+	Change: NeverOnControlPlane,
 	Help:   "interface that leads to the other hosts (empty: the default route's)", check: on(interfaceName),
 }, {
 	Field: "hostName", Flag: "host-name", Group: GroupHost, Verbs: both, Change: Never,

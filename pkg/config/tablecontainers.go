@@ -11,7 +11,7 @@ var HostImages = []string{"docker-28.5", "docker-26.1", "docker-29", "docker-ce"
 
 // nodeSettings are the settings that differ between nodes: flags of master and worker, and
 // fields of an entry of nodes.
-var nodeSettings = sharing(Setting{Group: GroupHost, Verbs: both | OneNode, Change: Freely}, []Setting{
+var nodeSettings = sharing(Setting{Group: GroupHost, Verbs: both | NodeAdd, Change: Freely}, []Setting{
 	{
 		Field: "nodeLabels", Flag: "node-label", Help: "labels of this node: KEY=VALUE, comma separated",
 		check: on(nodeLabels),
@@ -54,14 +54,14 @@ var containerSettings = []Setting{{
 	Help: "network of the nodes; if it is not set, the first free network from the default on",
 }, {
 	Field: "hostImage", Flag: "host-image", Group: GroupContainers, Default: "docker-28.5",
-	Verbs: ClusterUp | OneNode | BareHosts, Change: Never,
+	Verbs: ClusterUp | NodeAdd | BareHosts, Change: Never,
 	Help: "host image of the nodes", Values: HostImages,
 }, {
-	Field: "nodePorts", Flag: "node-port", Group: GroupContainers, Verbs: OneNode, Change: Never,
+	Field: "nodePorts", Flag: "node-port", Group: GroupContainers, Verbs: NodeAdd, Change: Never,
 	Help: "ports of the engine's machine that lead to the node: [ADDRESS:]PORT:NODEPORT[/udp], comma separated; " +
 		"without ADDRESS, 127.0.0.1",
 }, {
-	Field: "nodeMounts", Flag: "node-mount", Group: GroupContainers, Verbs: OneNode, Change: Never,
+	Field: "nodeMounts", Flag: "node-mount", Group: GroupContainers, Verbs: NodeAdd, Change: Never,
 	Help: "directories of the engine's machine on the node: PATH:NODEPATH[:ro], comma separated",
 }, {
 	Field: "k8sDir", Flag: "k8s-dir", Group: GroupImages, Verbs: ClusterUp | Build, Change: EachRun,

@@ -41,8 +41,8 @@ const (
 	serviceName = "kubernetes.default.svc"
 )
 
-// Host is what the certificates, static pods and API server of a host have in common.
-type Host struct {
+// HostSettings is what the certificates, static pods and API server of a host have in common.
+type HostSettings struct {
 	Files       host.Files
 	HostName    string // the node's name
 	IP          string // where other hosts reach the API server
@@ -54,7 +54,7 @@ type Host struct {
 }
 
 // Server is the URL of this host's API server.
-func (h Host) Server() string {
+func (h HostSettings) Server() string {
 	return "https://" + net.JoinHostPort(h.IP, strconv.Itoa(h.APIPort))
 }
 

@@ -30,7 +30,7 @@ var errNoConfig = errors.New("there is no " + AdminConf + " yet")
 
 // API is the API server of this host.
 type API struct {
-	Host
+	HostSettings
 	Version string // what the API server says that it is
 }
 

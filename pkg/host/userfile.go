@@ -124,8 +124,8 @@ func (u UserFile) now() (original, error) {
 	return original{Link: link, access: may, Data: data}, err
 }
 
-// Keep saves data as the original if the record was lost. nil means that no file existed.
-func (u UserFile) Keep(data []byte) error {
+// SaveOriginal saves data as the original if the record was lost. nil means that no file existed.
+func (u UserFile) SaveOriginal(data []byte) error {
 	ours, err := u.files.Read(u.path)
 	if err != nil {
 		return err
@@ -138,7 +138,7 @@ func (u UserFile) Keep(data []byte) error {
 }
 
 // Diff is the part of a Check that verifies the record of a replaced file.
-func (u UserFile) Diff() (step.Diff, error) { return u.record().DiffIfKept(u.files) }
+func (u UserFile) Diff() (step.Diff, error) { return u.record().DiffIfSaved(u.files) }
 
 // Original returns the content before the first Replace, nil if there was no file, or
 // fs.ErrNotExist if the file was never replaced.

@@ -14,10 +14,10 @@ func problemNamed(name, text, remedy string) *step.Problem {
 	return &step.Problem{Name: name, Text: text, Remedy: remedy}
 }
 
-const masterUnreachable = "control-plane-unreachable"
+const controlPlaneUnreachable = "control-plane-unreachable"
 
 func unreachable(server string, err error) error {
-	return problemNamed(masterUnreachable,
+	return problemNamed(controlPlaneUnreachable,
 		fmt.Sprintf("the API server %s cannot be reached: %v", server, err),
 		"check MASTER_IP, the network between the hosts, and `kube-bootstrap status` on the control plane")
 }
@@ -71,7 +71,7 @@ func unknownToken(server string, t Token) error {
 		"create one with `kube-bootstrap token create` on a control plane")
 }
 
-func otherKind(t Token, is, want Kind) error {
+func otherKind(t Token, is, want HostKind) error {
 	remedy := "create one with `kube-bootstrap token create` on a control plane"
 	if want == ForControlPlane {
 		remedy = "create one with `kube-bootstrap token create --control-plane` on a control plane"
@@ -91,7 +91,7 @@ func otherNode(t Token, is, want string) error {
 
 const notJoinable = "not-joinable"
 
-func notAMaster(server, what string) error {
+func notAControlPlane(server, what string) error {
 	return problemNamed(notJoinable,
 		fmt.Sprintf("%s does not publish %s", server, what),
 		"let `kube-bootstrap master` finish on the control plane, then try again")
@@ -109,7 +109,7 @@ func forged(server string) error {
 		"find out who may write ConfigMaps in kube-public")
 }
 
-func lostHandover(err error) error {
+func lostData(err error) error {
 	return problemNamed("join-data-lost",
 		fmt.Sprintf("this host has lost a part of its join data: %v", err),
 		"restore the file from a copy, or run the same command with a token and a hash of `kube-bootstrap token create`")

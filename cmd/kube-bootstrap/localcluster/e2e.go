@@ -73,7 +73,7 @@ func suiteCommand(con *console.Console, serial bool, c *cobra.Command) *cobra.Co
 }
 
 func runSuite(ctx context.Context, con *console.Console, o cluster.Options, tests suite.Suite, format output.Format) error {
-	nodes, err := apiserver.Nodes(ctx, o.Options)
+	nodes, err := apiserver.Nodes(ctx, o.Selection)
 	if err != nil {
 		return exit.Firm(err)
 	}
@@ -84,7 +84,7 @@ func runSuite(ctx context.Context, con *console.Console, o cluster.Options, test
 	if err := buildSuite(ctx, con.Say, runner, nodes, &tests); err != nil {
 		return err
 	}
-	result, err := suite.Run(ctx, o.Options, tests, func(e session.Event) { runner.Emit(e.Event) })
+	result, err := suite.Run(ctx, o.Selection, tests, func(e session.HostEvent) { runner.Emit(e.Event) })
 	con.End()
 	if err != nil {
 		return exit.Firm(err)

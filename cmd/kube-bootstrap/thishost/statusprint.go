@@ -36,7 +36,7 @@ func (s Status) printSummary(w io.Writer) {
 		{"Kubernetes", s.Host.Kubernetes},
 		{"subnet", s.Host.Subnet},
 		{"steps", s.countSteps()},
-		{"API servers", count(s.ControlPlanes, func(c balancer.ControlPlane) bool { return c.APIServer }, "ready")},
+		{"API servers", count(s.ControlPlanes, func(c balancer.Backend) bool { return c.APIServer }, "ready")},
 		{"etcd", count(s.Etcd, func(m etcd.MemberStatus) bool { return m.Healthy }, "members healthy")}, // none on a worker
 	})
 }

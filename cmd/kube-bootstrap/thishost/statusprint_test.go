@@ -15,7 +15,7 @@ func TestStatusBeginsWithASummary(t *testing.T) {
 	s := Status{
 		Role: "master", Host: hostIdentity{"one", "192.0.2.1", "v1.37.2", "10.1.3.0/24"},
 		Steps:         []stepStatus{{Step: "start etcd", UpToDate: true}, {Step: "start the kubelet", Missing: []string{"start it"}}, {Step: "wait", Error: "no answer"}},
-		ControlPlanes: []balancer.ControlPlane{{IP: "192.0.2.1", APIServer: true}, {IP: "192.0.2.2"}},
+		ControlPlanes: []balancer.Backend{{IP: "192.0.2.1", APIServer: true}, {IP: "192.0.2.2"}},
 		Etcd:          []etcd.MemberStatus{{IP: "192.0.2.1", Up: true, Healthy: true}, {IP: "192.0.2.2"}, {IP: "192.0.2.3", Up: true, Healthy: true}},
 	}
 	var out bytes.Buffer

@@ -92,7 +92,7 @@ func lossesOfTurndown(ctx context.Context) ([]string, error) {
 
 // autoRemoved returns none if Docker does not answer.
 func autoRemoved(ctx context.Context, h *local.Host) []string {
-	if !h.OwnNetwork() {
+	if !h.ManagesNetwork() {
 		return nil
 	}
 	ctx, cancel := step.Checking(ctx)
@@ -172,8 +172,8 @@ func installed(keepImages bool) (*local.Host, step.Plan, error) {
 		return nil, nil, err
 	}
 	switch role {
-	case config.RoleMaster:
-		return h, plan.Master(h), nil
+	case config.RoleControlPlane:
+		return h, plan.ControlPlane(h), nil
 	case local.Loaded:
 		return h, plan.Load(h), nil
 	}

@@ -15,7 +15,7 @@ import (
 // secrets, unsaved settings, and settings of clusters of containers.
 func Marshal(c config.Config) ([]byte, error) {
 	return encodeTree(tree(c, func(s config.Setting) (bool, string) {
-		return !s.Secret && !s.Unsaved && s.Holds == "" && s.Verbs&^(config.ClusterUp|config.Named|config.Engine|config.OneNode|config.Build|config.Sign) != 0, ""
+		return !s.Secret && !s.Unsaved && s.Holds == "" && s.Verbs&^(config.ClusterUp|config.Named|config.Engine|config.NodeAdd|config.Build|config.Sign) != 0, ""
 	}))
 }
 

@@ -123,7 +123,7 @@ func checkNodes(c config.Config, origins config.Origins) field.ErrorList {
 				fmt.Sprintf("nodes (%s) says which nodes there are; leave %s (%s) out, or nodes", origins[config.NodesField].Where, name, origins[name].Where)))
 		}
 	}
-	if !slices.ContainsFunc(c.Nodes, func(n config.Node) bool { return n.Role == config.RoleMaster }) {
+	if !slices.ContainsFunc(c.Nodes, func(n config.NodeEntry) bool { return n.Role == config.RoleControlPlane }) {
 		errs = append(errs, field.Required(field.NewPath(config.NodesField), "one with role control-plane ("+origins[config.NodesField].Where+")"))
 	}
 	named := map[string]int{}

@@ -68,9 +68,9 @@ func (p PreparedDisks) End(ctx context.Context, disk, key string) error {
 	}))
 }
 
-// RemoveOwn removes the disk that this cluster made, if it is incomplete or has the key, and
+// RemoveOfCluster removes the disk that this cluster made, if it is incomplete or has the key, and
 // nothing uses it.
-func (p PreparedDisks) RemoveOwn(ctx context.Context, key string) error {
+func (p PreparedDisks) RemoveOfCluster(ctx context.Context, key string) error {
 	all, err := p.list(ctx)
 	otherKey := func(v Volume) bool { return v.Name == markOf(p.own()) && v.Labels[preparedKeyLabel] != key }
 	if err != nil || slices.ContainsFunc(all, otherKey) {

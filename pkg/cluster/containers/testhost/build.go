@@ -44,7 +44,7 @@ func makeImage(ctx context.Context, c containers.Cluster, name, image string) er
 	})
 }
 
-func importRootfs(ctx context.Context, images docker.Images, ref, path string) error {
+func importRootfs(ctx context.Context, images docker.ImageService, ref, path string) error {
 	return withFile(ctx, "import "+ref, path, func(packed io.Reader, _ os.FileInfo) error {
 		plain, err := zstd.NewReader(packed)
 		if err != nil {
@@ -98,7 +98,7 @@ func (v variant) bootstrap(ctx context.Context, out io.Writer) error {
 	var last []string
 	reports := &remote.Lines{Do: func(line []byte) {
 		text := strings.TrimSpace(string(line))
-		last = append(last[max(0, len(last)-remote.KeptLines+1):], text)
+		last = append(last[max(0, len(last)-remote.LastLines+1):], text)
 		step.Report(ctx, strings.TrimPrefix(text, "I: "), 0, 0)
 	}}
 	_, err = host.Command{Args: v.args(overlay, mirror), Stdout: out, Stderr: reports}.Run(ctx)

@@ -45,7 +45,7 @@ const localRegistryID step.ID = "local-registry"
 // the container if the cluster has no registry any more. The volume stays until the
 // cluster is removed.
 func (u Setup) LocalRegistry() step.Step {
-	if u.Topology.Masters() == 0 {
+	if u.Topology.ControlPlanes() == 0 {
 		return step.Step{}
 	}
 	c := u.Cluster

@@ -40,7 +40,7 @@ func (p PreparedDisk) TakeBack(ctx context.Context, c containers.Cluster) error 
 	if p.Key == "" || p.Volume != "" {
 		return nil
 	}
-	return c.Disks.RemoveOwn(ctx, p.Key)
+	return c.Disks.RemoveOfCluster(ctx, p.Key)
 }
 
 // CopyTo returns the step that copies the disk to new hosts.
