@@ -29,7 +29,7 @@ func ForHosts(ctx context.Context, say func(string), cfg config.Config) (step.Pl
 	if path := offline.PulledPath(v, runtime.GOARCH); holds(path, v) {
 		return nil, path, nil
 	}
-	for _, o := range []offline.Options{buildAll(v), buildOf(v, cfg.Addons)} {
+	for _, o := range []offline.BuildOptions{buildAll(v), buildOf(v, cfg.Addons)} {
 		if holds(o.Output, v) {
 			return building(ctx, say, o)
 		}
@@ -69,12 +69,12 @@ func holds(path string, v image.Versions) bool {
 }
 
 // buildAll returns the build of a bundle of all images.
-func buildAll(v image.Versions) offline.Options {
-	return offline.Options{Versions: v, Quick: true, Output: offline.DefaultPath(v, runtime.GOARCH)}
+func buildAll(v image.Versions) offline.BuildOptions {
+	return offline.BuildOptions{Versions: v, Quick: true, Output: offline.DefaultPath(v, runtime.GOARCH)}
 }
 
 // buildOf returns the build of a bundle without the images of other addons, which take minutes to compile.
-func buildOf(v image.Versions, addons []string) offline.Options {
+func buildOf(v image.Versions, addons []string) offline.BuildOptions {
 	o := buildAll(v)
 	o.Images = imagesWith(v, addons)
 	o.Output = offline.DefaultPath(v, append([]string{runtime.GOARCH, "cluster"}, o.Images[len(imagesWith(v, nil)):]...)...)
@@ -82,7 +82,7 @@ func buildOf(v image.Versions, addons []string) offline.Options {
 }
 
 // building is the plan that builds a bundle, unless it is as it would be built now.
-func building(ctx context.Context, say func(string), o offline.Options) (step.Plan, string, error) {
+func building(ctx context.Context, say func(string), o offline.BuildOptions) (step.Plan, string, error) {
 	b, err := offline.NewBuild(ctx, o)
 	SayEffort(say, b.Effort)
 	return b.Plan, b.Bundle, err

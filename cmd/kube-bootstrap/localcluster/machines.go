@@ -50,24 +50,24 @@ func machinesOf(cfg config.Config, ask ssh.Questions) machines.Choice {
 			number[n.Role]++
 			spec.Name = fmt.Sprintf("%s-%d", n.Role, number[n.Role])
 		}
-		choice.Machines = append(choice.Machines, machines.Machine{Spec: spec, SSH: n.Own.SSH.Over(cfg.SSH), Own: n.Own})
+		choice.Machines = append(choice.Machines, machines.Machine{Spec: spec, SSH: n.Settings.SSH.Over(cfg.SSH), Settings: n.Settings})
 	}
 	return choice
 }
 
 // onMachines reports whether the nodes of the options are machines.
-func onMachines(o session.Options) bool {
+func onMachines(o session.Selection) bool {
 	_, ok := o.Provider.(machines.Choice)
 	return ok
 }
 
 func machineOptions(o cluster.Options, f machineFlags) machines.Options {
-	var files []remote.File
+	var files []remote.FileCopy
 	for _, m := range o.Manifests {
-		files = append(files, remote.File{From: m.Path, To: m.On, Mode: 0o600})
+		files = append(files, remote.FileCopy{From: m.Path, To: m.On, Mode: 0o600})
 	}
 	return machines.Options{
-		Options: o.Options, Concurrency: f.concurrency, Bundle: o.Bundle, Program: f.program, Files: files,
+		Selection: o.Selection, Concurrency: f.concurrency, Bundle: o.Bundle, Program: f.program, Files: files,
 		MasterArgs: o.MasterArgs, WorkerArgs: o.WorkerArgs,
 	}
 }
@@ -99,14 +99,14 @@ func upMachines(con *console.Console, c *cobra.Command, cfg config.Config, origi
 	if err != nil {
 		return err
 	}
-	o.Options = sessionOptions(cfg, con.Questions())
+	o.Selection = sessionOptions(cfg, con.Questions())
 	if err := errors.Join(checkManifests(o.Manifests), cluster.BadBundle(o.Bundle, false)); err != nil {
 		return exit.Firm(err)
 	}
 	if err := setUp(con, c, machineOptions(o, *flags.machines), "cluster "+o.Name+" is up"); err != nil {
 		return err
 	}
-	return errors.Join(machinesHint(c.Context(), con, o.Options), mergeKubeconfig(c.Context(), con, o, flags.kubeconfig))
+	return errors.Join(machinesHint(c.Context(), con, o.Selection), mergeKubeconfig(c.Context(), con, o, flags.kubeconfig))
 }
 
 // setUp draws machines.Up, and prints what is done at its end.
@@ -116,7 +116,7 @@ func setUp(con *console.Console, c *cobra.Command, o machines.Options, done stri
 		return err
 	}
 	started := time.Now()
-	err = drawn(runner, runAgain, func(emit func(session.Event)) error { return machines.Up(c.Context(), o, emit) })
+	err = drawn(runner, runAgain, func(emit func(session.HostEvent)) error { return machines.Up(c.Context(), o, emit) })
 	if err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func setUp(con *console.Console, c *cobra.Command, o machines.Options, done stri
 	return nil
 }
 
-func machinesHint(ctx context.Context, con *console.Console, o session.Options) error {
+func machinesHint(ctx context.Context, con *console.Console, o session.Selection) error {
 	nodes, err := apiserver.Nodes(ctx, o)
 	if err != nil {
 		return exit.Firm(err)
@@ -139,29 +139,29 @@ func machinesHint(ctx context.Context, con *console.Console, o session.Options) 
 
 // clean removes a cluster of any kind.
 func clean(ctx context.Context, o cluster.Options) error {
-	if onMachines(o.Options) {
-		return machines.Clean(ctx, o.Options, nil)
+	if onMachines(o.Selection) {
+		return machines.Clean(ctx, o.Selection, nil)
 	}
 	return cluster.Clean(ctx, o)
 }
 
 func cleanLosses(ctx context.Context, o cluster.Options) ([]string, error) {
-	if onMachines(o.Options) {
-		return machines.CleanLosses(ctx, o.Options)
+	if onMachines(o.Selection) {
+		return machines.CleanLosses(ctx, o.Selection)
 	}
 	return cluster.CleanLosses(ctx, o)
 }
 
-func removeNode(ctx context.Context, o cluster.Options, name string, force bool, drain node.Drain, emit func(session.Event)) error {
-	if onMachines(o.Options) {
-		return machines.RemoveNode(ctx, o.Options, name, force, drain, emit)
+func removeNode(ctx context.Context, o cluster.Options, name string, force bool, drain node.Drain, emit func(session.HostEvent)) error {
+	if onMachines(o.Selection) {
+		return machines.RemoveNode(ctx, o.Selection, name, force, drain, emit)
 	}
 	return cluster.RemoveNode(ctx, o, name, force, drain, emit)
 }
 
 func nodeLosses(ctx context.Context, o cluster.Options, name string, force bool, drain node.Drain) ([]string, error) {
-	if onMachines(o.Options) {
-		return machines.NodeLosses(ctx, o.Options, name, force, drain)
+	if onMachines(o.Selection) {
+		return machines.NodeLosses(ctx, o.Selection, name, force, drain)
 	}
 	return cluster.NodeLosses(ctx, o, name, force, drain)
 }
@@ -171,7 +171,7 @@ func addMachine(con *console.Console, c *cobra.Command, o cluster.Options, name 
 	if name == "" {
 		return exit.Usage(errors.New("say which machine of the file by --name"))
 	}
-	if err := machines.Listed(o.Options, name); err != nil {
+	if err := machines.Listed(o.Selection, name); err != nil {
 		return exit.Firm(err)
 	}
 	one := machineOptions(o, f)
@@ -180,8 +180,8 @@ func addMachine(con *console.Console, c *cobra.Command, o cluster.Options, name 
 }
 
 // terminalOn opens a terminal on a node of any kind.
-func terminalOn(ctx context.Context, con *console.Console, o session.Options, node string, shell docker.Shell,
-	run func(context.Context, session.Options, string, docker.Shell) error,
+func terminalOn(ctx context.Context, con *console.Console, o session.Selection, node string, shell docker.Shell,
+	run func(context.Context, session.Selection, string, docker.Shell) error,
 ) error {
 	if !onMachines(o) {
 		return run(ctx, o, node, shell)

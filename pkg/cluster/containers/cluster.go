@@ -20,7 +20,7 @@ type Cluster struct {
 
 // Of returns the cluster of a session, or an error if its nodes are no containers.
 func Of(s *session.Session) (Cluster, error) {
-	p, ok := s.Provider.(Provider)
+	p, ok := s.Provider.(DockerProvider)
 	if !ok {
 		return Cluster{}, &step.Problem{Name: "machines", Firm: true,
 			Text:   "the nodes of cluster " + s.Name + " are machines, which kube-bootstrap cannot create, stop or copy",
@@ -41,7 +41,7 @@ func (c Cluster) Subnet(ctx context.Context) (netip.Prefix, error) {
 }
 
 // Begin is session.Begin for a cluster of containers. The caller closes its session.
-func Begin(ctx context.Context, options session.Options, scope session.Scope) (Cluster, topology.State, error) {
+func Begin(ctx context.Context, options session.Selection, scope session.Requirements) (Cluster, topology.State, error) {
 	if err := check(options); err != nil {
 		return Cluster{}, topology.State{}, err
 	}
@@ -54,7 +54,7 @@ func Begin(ctx context.Context, options session.Options, scope session.Scope) (C
 }
 
 // check returns the problem that the nodes are no containers, without a connection to any.
-func check(options session.Options) error {
+func check(options session.Selection) error {
 	s, err := session.Open(options, nil)
 	if err != nil {
 		return err
@@ -64,7 +64,7 @@ func check(options session.Options) error {
 }
 
 // Do is session.Do for a cluster of containers.
-func Do(ctx context.Context, options session.Options, scope session.Scope,
+func Do(ctx context.Context, options session.Selection, scope session.Requirements,
 	do func(Cluster, topology.State) error) error {
 	c, state, err := Begin(ctx, options, scope)
 	if err != nil {

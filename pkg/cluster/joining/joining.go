@@ -24,11 +24,11 @@ import (
 type Joining struct {
 	Session    *session.Session
 	Nodes      topology.Topology
-	State      topology.State // before the run
-	Master     topology.Node  // that the others join
-	MasterArgs []string       // further arguments of `kube-bootstrap master`
-	WorkerArgs []string       // further arguments of `kube-bootstrap worker`
-	ImageArgs  []string       // arguments that name the bundles; none: the nodes find their images themselves
+	State      topology.State       // before the run
+	First      topology.ClusterNode // the control plane that the others join
+	MasterArgs []string             // further arguments of `kube-bootstrap master`
+	WorkerArgs []string             // further arguments of `kube-bootstrap worker`
+	ImageArgs  []string             // arguments that name the bundles; none: the nodes find their images themselves
 
 	token joinToken // of the further control planes
 }
@@ -47,9 +47,9 @@ const (
 )
 
 // Step returns the step that runs `kube-bootstrap master` or `worker` on a node that joins.
-func (j *Joining) Step(n topology.Node) step.Step {
-	if n.Role == topology.Master {
-		return RoleStep(n, j.furtherMaster)
+func (j *Joining) Step(n topology.ClusterNode) step.Step {
+	if n.Role == topology.ControlPlane {
+		return RoleStep(n, j.furtherControlPlane)
 	}
 	return RoleStep(n, j.worker)
 }
@@ -57,22 +57,22 @@ func (j *Joining) Step(n topology.Node) step.Step {
 // RoleStep returns the step that runs `kube-bootstrap master` or `worker` on a
 // node. It runs every time, because only kube-bootstrap on the node can compare
 // the node with its settings.
-func RoleStep(n topology.Node, run func(context.Context, topology.Node) error) step.Step {
+func RoleStep(n topology.ClusterNode, run func(context.Context, topology.ClusterNode) error) step.Step {
 	return step.Always(step.IDOf("run", n.Name), "run "+string(n.Role)+" on "+n.Name, func(ctx context.Context) error { return run(ctx, n) })
 }
 
-func (j *Joining) furtherMaster(ctx context.Context, n topology.Node) error {
+func (j *Joining) furtherControlPlane(ctx context.Context, n topology.ClusterNode) error {
 	env := []string{"KUBE_BOOTSTRAP_CERTIFICATE_KEY=" + j.token.CertificateKey}
 	command := []string{"master", "--join"}
-	if j.Nodes.OnlyMasters() {
+	if j.Nodes.OnlyControlPlanes() {
 		command = append(command, "--no-dedicated")
 	}
 	return j.join(ctx, n, j.token, append(command, j.MasterArgs...), env)
 }
 
-func (j *Joining) worker(ctx context.Context, n topology.Node) error {
+func (j *Joining) worker(ctx context.Context, n topology.ClusterNode) error {
 	if j.State.Has(n.Name) { // kube-bootstrap worker refuses taints that its node does not have
-		if err := j.mark(ctx, n); err != nil {
+		if err := j.label(ctx, n); err != nil {
 			return err
 		}
 	}
@@ -84,13 +84,13 @@ func (j *Joining) worker(ctx context.Context, n topology.Node) error {
 	if err := errors.Join(err, j.deleteToken(ctx, token)); err != nil {
 		return err
 	}
-	return j.mark(ctx, n)
+	return j.label(ctx, n)
 }
 
-// mark makes a control plane apply the labels and taints of a worker, which its
+// label makes a control plane apply the labels and taints of a worker, which its
 // own kubelet may not change, and remember them, so that later settings can
 // remove them.
-func (j *Joining) mark(ctx context.Context, n topology.Node) error {
+func (j *Joining) label(ctx context.Context, n topology.ClusterNode) error {
 	marks := slices.DeleteFunc(slices.Clone(n.Spec.Args), func(arg string) bool {
 		return !strings.HasPrefix(arg, "--node-label=") && !strings.HasPrefix(arg, "--node-taint=")
 	})
@@ -98,7 +98,7 @@ func (j *Joining) mark(ctx context.Context, n topology.Node) error {
 		return nil
 	}
 	return retried(ctx, func() error {
-		return remote.Run(ctx, j.Session, j.Master.Name, append([]string{"mark", n.Name}, marks...), nil)
+		return remote.Run(ctx, j.Session, j.First.Name, append([]string{"mark", n.Name}, marks...), nil)
 	})
 }
 
@@ -109,22 +109,22 @@ func retried(ctx context.Context, do func() error) error {
 	return step.Until(step.WithLimit(ctx, 3*step.CheckLimit(ctx)), func(context.Context) error { return do() }, nil)
 }
 
-func (j *Joining) join(ctx context.Context, n topology.Node, token joinToken, command, env []string) error {
+func (j *Joining) join(ctx context.Context, n topology.ClusterNode, token joinToken, command, env []string) error {
 	node := j.Session.Node(n.Name)
 	if err := node.Put(ctx, tokenPath, 0o600, strings.NewReader(token.Token+"\n")); err != nil {
 		return err
 	}
-	args := append(command, "--master-ip", j.Master.Addr.String(), "--token-file", tokenPath, "--ca-cert-hash", token.CACertHash)
+	args := append(command, "--master-ip", j.First.Addr.String(), "--token-file", tokenPath, "--ca-cert-hash", token.CACertHash)
 	err := remote.Run(ctx, j.Session, n.Name, slices.Concat(args, j.ImageArgs, n.Spec.Args), env)
 	ctx, cancel := step.Limited(context.WithoutCancel(ctx))
 	defer cancel()
 	return errors.Join(err, access.Run(ctx, node, "rm", "-f", tokenPath))
 }
 
-// onMaster returns the output of kube-bootstrap on the control plane that the others join.
-func (j *Joining) onMaster(ctx context.Context, args ...string) (string, error) {
+// onFirst returns the output of kube-bootstrap on the control plane that the others join.
+func (j *Joining) onFirst(ctx context.Context, args ...string) (string, error) {
 	s := j.Session
-	return access.Output(ctx, s.Node(j.Master.Name), append([]string{s.Provider.ProgramPath()}, args...)...)
+	return access.Output(ctx, s.Node(j.First.Name), append([]string{s.Provider.ProgramPath()}, args...)...)
 }
 
 // createToken creates a token for the nodes in scope.
@@ -132,14 +132,14 @@ func (j *Joining) createToken(ctx context.Context, scope ...string) (token joinT
 	args := []string{"token", "create", "--ttl", tokenTTL.String(), "--description", "cluster up", "-o", "json"}
 	var out string
 	err = retried(ctx, func() (err error) {
-		out, err = j.onMaster(ctx, append(args, scope...)...)
+		out, err = j.onFirst(ctx, append(args, scope...)...)
 		return err
 	})
 	if err != nil {
 		return token, err
 	}
 	if err := json.Unmarshal([]byte(out), &token); err != nil {
-		return token, fmt.Errorf("answer of token create on %s: %w", j.Master.Name, err)
+		return token, fmt.Errorf("answer of token create on %s: %w", j.First.Name, err)
 	}
 	return token, nil
 }
@@ -152,21 +152,21 @@ func (j *Joining) deleteToken(ctx context.Context, token joinToken) error {
 	defer cancel()
 	id, _, _ := strings.Cut(token.Token, ".") // the part that is not secret
 	return retried(ctx, func() error {
-		_, err := j.onMaster(ctx, "token", "delete", "--ignore-not-found", id)
+		_, err := j.onFirst(ctx, "token", "delete", "--ignore-not-found", id)
 		return err
 	})
 }
 
-// OpenMasters returns the step that creates the token of the further control planes.
-func (j *Joining) OpenMasters() step.Step {
+// OpenControlPlanes returns the step that creates the token of the further control planes.
+func (j *Joining) OpenControlPlanes() step.Step {
 	return step.Always("create-token", "create the token of the control planes", func(ctx context.Context) (err error) {
 		j.token, err = j.createToken(ctx, "--control-plane", "--reusable")
 		return err
 	})
 }
 
-// CloseMasters returns the step that deletes this token.
-func (j *Joining) CloseMasters() step.Step {
+// CloseControlPlanes returns the step that deletes this token.
+func (j *Joining) CloseControlPlanes() step.Step {
 	return step.Always("delete-token", "delete the token of the control planes", func(ctx context.Context) error {
 		if err := j.deleteToken(ctx, j.token); err != nil {
 			return err
@@ -188,8 +188,8 @@ func (j *Joining) Revoke(ctx context.Context) {
 // etcd, and spreads the CoreDNS pods, before the first snapshot. The agent there does the same
 // a little later, so a failure is only reported.
 func (j *Joining) Adapt() step.Step {
-	return step.Always("adapt-master", "adapt "+j.Master.Name+" to the other nodes", func(ctx context.Context) error {
-		_, err := j.onMaster(ctx, "keep")
+	return step.Always("adapt-control-plane", "adapt "+j.First.Name+" to the other nodes", func(ctx context.Context) error {
+		_, err := j.onFirst(ctx, "keep")
 		if _, failed := errors.AsType[*access.ExitError](err); failed {
 			step.Report(ctx, "left for later: "+err.Error(), 0, 0)
 			return nil

@@ -17,7 +17,7 @@ import (
 )
 
 // alone keeps other runs of this machine out.
-var alone = session.Scope{Needs: session.Nodes, Lock: session.ClusterLock}
+var alone = session.Requirements{Needs: session.Nodes, Lock: session.ClusterLock}
 
 // change is one command that removes nodes. It has the locks of all machines that answer.
 type change struct {
@@ -27,7 +27,7 @@ type change struct {
 }
 
 // do calls a function with the machines of a cluster while it has their locks.
-func do(ctx context.Context, o session.Options, emit func(session.Event), work func(change) error) error {
+func do(ctx context.Context, o session.Selection, emit func(session.HostEvent), work func(change) error) error {
 	scope := alone
 	scope.Emit = emit
 	return session.Do(ctx, o, scope, func(s *session.Session, state topology.State) error {
@@ -52,7 +52,7 @@ func do(ctx context.Context, o session.Options, emit func(session.Event), work f
 
 // Clean turns all machines down, the control planes after the workers and one after the other, and
 // removes what Up has sent to them. A machine that does not answer is an error of Partly.
-func Clean(ctx context.Context, o session.Options, emit func(session.Event)) error {
+func Clean(ctx context.Context, o session.Selection, emit func(session.HostEvent)) error {
 	return do(ctx, o, emit, func(c change) error {
 		r := &run{provider: c.provider}
 		var masters []topology.NodeState
@@ -61,7 +61,7 @@ func Clean(ctx context.Context, o session.Options, emit func(session.Event)) err
 			switch {
 			case n.State == stateOff:
 				r.failed.add(c.provider.facts[n.Name].Err)
-			case n.Role == topology.Master:
+			case n.Role == topology.ControlPlane:
 				masters = append(masters, n)
 			default:
 				workers = append(workers, Machine{Spec: n.Spec})
@@ -77,7 +77,7 @@ func Clean(ctx context.Context, o session.Options, emit func(session.Event)) err
 		if err := r.failed.err(); err != nil {
 			return err
 		}
-		return errors.Join(kubeconfig.Unmerge(ctx, c.session.Options), os.RemoveAll(c.session.PrivateDir()))
+		return errors.Join(kubeconfig.Unmerge(ctx, c.session.Selection), os.RemoveAll(c.session.PrivateDir()))
 	})
 }
 
@@ -100,22 +100,22 @@ func (c change) removeStep(name string) step.Step {
 }
 
 // CleanLosses lists the nodes that Clean removes.
-func CleanLosses(ctx context.Context, o session.Options) ([]string, error) {
-	return session.Get(ctx, o, session.Scope{}, func(_ *session.Session, state topology.State) (all []string, err error) {
+func CleanLosses(ctx context.Context, o session.Selection) ([]string, error) {
+	return session.Get(ctx, o, session.Requirements{}, func(_ *session.Session, state topology.State) (all []string, err error) {
 		for _, n := range state.Running() {
-			all = append(all, nodeLoss(n.Node))
+			all = append(all, nodeLoss(n.ClusterNode))
 		}
 		return all, nil
 	})
 }
 
-func nodeLoss(n topology.Node) string {
+func nodeLoss(n topology.ClusterNode) string {
 	return "node " + n.Name + " of machine " + n.Spec.Address + ", which gets its former state back"
 }
 
 // RemoveNode drains a node, removes it from its cluster, and turns its machine down. With force it does
 // not drain, and the machine need not answer.
-func RemoveNode(ctx context.Context, o session.Options, name string, force bool, drain node.Drain, emit func(session.Event)) error {
+func RemoveNode(ctx context.Context, o session.Selection, name string, force bool, drain node.Drain, emit func(session.HostEvent)) error {
 	return do(ctx, o, emit, func(c change) error {
 		n, err := c.removable(ctx, name, force, drain)
 		if err != nil {
@@ -132,7 +132,7 @@ func RemoveNode(ctx context.Context, o session.Options, name string, force bool,
 }
 
 // removable returns the node of this name, or the problems of its removal.
-func (c change) removable(ctx context.Context, name string, force bool, drain node.Drain) (topology.Node, error) {
+func (c change) removable(ctx context.Context, name string, force bool, drain node.Drain) (topology.ClusterNode, error) {
 	nodes := c.state.Topology(c.session.Name)
 	n, err := nodes.Pick(name)
 	if err != nil {
@@ -142,7 +142,7 @@ func (c change) removable(ctx context.Context, name string, force bool, drain no
 	switch {
 	case is.State == stateNew:
 		return n, &step.Problem{Name: "node-missing", Text: "machine " + n.Name + " is no node of the cluster", Remedy: "omit it from the file"}
-	case preflight.LastMaster(nodes, c.state, n):
+	case preflight.LastControlPlane(nodes, c.state, n):
 		return n, &step.Problem{Name: "last-control-plane", Text: n.Name + " is the last control plane that answers: without it there is no cluster",
 			Remedy: "use `kube-bootstrap cluster clean -f FILE`"}
 	case force:
@@ -159,9 +159,9 @@ func (c change) removable(ctx context.Context, name string, force bool, drain no
 }
 
 // forget returns the step by which a control plane removes a node whose machine does not answer.
-func (c change) forget(n topology.Node) step.Step {
+func (c change) forget(n topology.ClusterNode) step.Step {
 	return step.Always(step.IDOf("forget", n.Name), "forget "+n.Name, func(ctx context.Context) error {
-		master, err := c.session.RunningMaster(ctx, n.Name)
+		master, err := c.session.RunningControlPlane(ctx, n.Name)
 		if err != nil {
 			return err
 		}
@@ -170,8 +170,8 @@ func (c change) forget(n topology.Node) step.Step {
 }
 
 // NodeLosses lists what RemoveNode removes, or returns the problems of the removal.
-func NodeLosses(ctx context.Context, o session.Options, name string, force bool, drain node.Drain) ([]string, error) {
-	return session.Get(ctx, o, session.Scope{Needs: session.Nodes}, func(s *session.Session, state topology.State) ([]string, error) {
+func NodeLosses(ctx context.Context, o session.Selection, name string, force bool, drain node.Drain) ([]string, error) {
+	return session.Get(ctx, o, session.Requirements{Needs: session.Nodes}, func(s *session.Session, state topology.State) ([]string, error) {
 		p, err := Of(s)
 		if err != nil {
 			return nil, err

@@ -43,7 +43,9 @@ type Facts struct {
 }
 
 // installed reports whether the machine is part of a cluster, complete or not.
-func (f Facts) installed() bool { return f.Role == config.RoleMaster || f.Role == config.RoleWorker }
+func (f Facts) installed() bool {
+	return f.Role == config.RoleControlPlane || f.Role == config.RoleWorker
+}
 
 // off reports whether the machine does not answer at all.
 func (f Facts) off() bool {

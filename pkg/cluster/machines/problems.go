@@ -110,11 +110,11 @@ func (r request) twice() (errs []error) {
 func (r request) leader() (leader Machine, exists bool) {
 	for _, m := range r.machines {
 		f := r.facts[m.Spec.Name]
-		if m.Spec.Role == topology.Master && f.state() == topology.StateRunning && (r.caHash == "" || f.CAHash == r.caHash) {
+		if m.Spec.Role == topology.ControlPlane && f.state() == topology.StateRunning && (r.caHash == "" || f.CAHash == r.caHash) {
 			return m, true
 		}
 	}
-	at := slices.IndexFunc(r.machines, func(m Machine) bool { return m.Spec.Role == topology.Master })
+	at := slices.IndexFunc(r.machines, func(m Machine) bool { return m.Spec.Role == topology.ControlPlane })
 	return r.machines[at], false
 }
 
@@ -127,7 +127,7 @@ func (r request) hash() string {
 	found := ""
 	for _, m := range r.machines {
 		f := r.facts[m.Spec.Name]
-		if f.installed() && f.CAHash != "" && m.Spec.Role == topology.Master {
+		if f.installed() && f.CAHash != "" && m.Spec.Role == topology.ControlPlane {
 			return f.CAHash
 		}
 		if f.installed() && found == "" {
@@ -158,7 +158,7 @@ func (r request) unknownCluster() []error {
 	}
 	var off []string
 	for _, m := range r.machines {
-		if m.Spec.Role == topology.Master && r.facts[m.Spec.Name].off() {
+		if m.Spec.Role == topology.ControlPlane && r.facts[m.Spec.Name].off() {
 			off = append(off, m.Spec.Name)
 		}
 	}

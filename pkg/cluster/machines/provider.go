@@ -30,9 +30,9 @@ import (
 
 // Machine is one machine of a configuration file.
 type Machine struct {
-	Spec topology.Spec
-	SSH  config.SSH
-	Own  config.Config // the settings of the node itself, such as its labels
+	Spec     topology.Spec
+	SSH      config.SSH
+	Settings config.Config // the settings of the node itself, such as its labels
 }
 
 // Choice selects the machines of a configuration file, in its order.
@@ -90,9 +90,9 @@ const (
 )
 
 // Clusters returns the cluster of the file.
-func (p *Provider) Clusters(ctx context.Context) ([]provider.Entry, error) {
+func (p *Provider) Clusters(ctx context.Context) ([]provider.ClusterInfo, error) {
 	nodes, err := p.Nodes(ctx, p.choice.Cluster)
-	return []provider.Entry{{Name: p.choice.Cluster, Nodes: nodes}}, err
+	return []provider.ClusterInfo{{Name: p.choice.Cluster, Nodes: nodes}}, err
 }
 
 // Nodes returns all machines of the file.
@@ -110,8 +110,8 @@ func (p *Provider) Nodes(ctx context.Context, cluster string) (topology.State, e
 		if f.Err != nil && !f.off() {
 			err = errors.Join(err, f.Err)
 		}
-		node := topology.Node{Name: m.Spec.Name, Role: m.Spec.Role, Addr: f.Addr, Spec: m.Spec}
-		all = append(all, topology.NodeState{Node: node, State: f.state()})
+		node := topology.ClusterNode{Name: m.Spec.Name, Role: m.Spec.Role, Addr: f.Addr, Spec: m.Spec}
+		all = append(all, topology.NodeState{ClusterNode: node, State: f.state()})
 	}
 	return topology.Observed(all), err
 }
@@ -122,7 +122,7 @@ func (p *Provider) Exists(_ context.Context, cluster string) (bool, error) {
 }
 
 // programDir is the directory of kube-bootstrap on machines. Clean removes it.
-const programDir = "/opt/kube-bootstrap"
+const programDir = "/usr/local/lib/kube-bootstrap"
 
 // Paths below programDir.
 const (
@@ -168,7 +168,7 @@ func (p *Provider) URL(ctx context.Context, cluster string) (string, error) {
 	first := ""
 	for _, m := range p.choice.Machines {
 		f := facts[m.Spec.Name]
-		if m.Spec.Role != topology.Master || f.state() != topology.StateRunning {
+		if m.Spec.Role != topology.ControlPlane || f.state() != topology.StateRunning {
 			continue
 		}
 		address := net.JoinHostPort(f.Addr.String(), strconv.Itoa(f.Settings.APIServerPort))
@@ -202,7 +202,7 @@ func (p *Provider) Dial(ctx context.Context, network, address string) (net.Conn,
 	if err != nil {
 		return nil, err
 	}
-	n, ok := state.RunningMaster("")
+	n, ok := state.RunningControlPlane("")
 	if !ok {
 		return nil, fmt.Errorf("no control plane of cluster %s answers", p.choice.Cluster)
 	}
@@ -219,7 +219,7 @@ func (p *Provider) Close() error {
 }
 
 // Node returns the access to a machine by the name of its node.
-func (p *Provider) Node(name string) access.Node { return machineNode{p.access[name], name} }
+func (p *Provider) Node(name string) access.Connection { return machineNode{p.access[name], name} }
 
 // machineNode is the access to a machine; nil if there is none of this name.
 type machineNode struct {

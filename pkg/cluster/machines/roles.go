@@ -113,7 +113,7 @@ var laterProblems = []string{"images", "no-images"}
 func (r *run) further(ctx context.Context, join *joining.Joining, chosen []Machine) (joined bool) {
 	var fresh []step.Step
 	for _, m := range chosen {
-		if m.Spec.Role != topology.Master || m.Spec.Name == r.leader.Spec.Name {
+		if m.Spec.Role != topology.ControlPlane || m.Spec.Name == r.leader.Spec.Name {
 			continue
 		}
 		if r.facts[m.Spec.Name].installed() {
@@ -126,7 +126,7 @@ func (r *run) further(ctx context.Context, join *joining.Joining, chosen []Machi
 		return false
 	}
 	defer join.Revoke(ctx)
-	if err := r.session.Run(ctx, step.Plan{{join.OpenMasters()}}); err != nil {
+	if err := r.session.Run(ctx, step.Plan{{join.OpenControlPlanes()}}); err != nil {
 		r.failed.add(err)
 		return false
 	}
@@ -135,12 +135,12 @@ func (r *run) further(ctx context.Context, join *joining.Joining, chosen []Machi
 		r.failed.add(err)
 		joined = joined || err == nil
 	}
-	r.failed.add(r.session.Run(ctx, step.Plan{{join.CloseMasters()}}))
+	r.failed.add(r.session.Run(ctx, step.Plan{{join.CloseControlPlanes()}}))
 	return joined
 }
 
 func (r *run) workers(ctx context.Context, join *joining.Joining, chosen []Machine) {
-	workers := slices.DeleteFunc(slices.Clone(chosen), func(m Machine) bool { return m.Spec.Role == topology.Master })
+	workers := slices.DeleteFunc(slices.Clone(chosen), func(m Machine) bool { return m.Spec.Role == topology.ControlPlane })
 	r.together(workers, func(m Machine) error {
 		one := join.Step(join.Nodes.Node(m.Spec.Name))
 		if r.facts[m.Spec.Name].installed() && !r.marksDiffer(m) {
@@ -154,27 +154,27 @@ func (r *run) workers(ctx context.Context, join *joining.Joining, chosen []Machi
 // marksDiffer reports whether a worker gets other labels or taints, which a control plane applies.
 func (r *run) marksDiffer(m Machine) bool {
 	is := r.facts[m.Spec.Name].Settings
-	return !slices.Equal(is.NodeLabels, m.Own.NodeLabels) || !slices.Equal(is.NodeTaints, m.Own.NodeTaints)
+	return !slices.Equal(is.NodeLabels, m.Settings.NodeLabels) || !slices.Equal(is.NodeTaints, m.Settings.NodeTaints)
 }
 
 // again returns the step that runs the role of a node that has joined. It needs no token.
 func (r *run) again(join *joining.Joining, m Machine) step.Step {
 	n, args := join.Nodes.Node(m.Spec.Name), []string{"worker"}
 	more := r.options.WorkerArgs
-	if n.Role == topology.Master {
+	if n.Role == topology.ControlPlane {
 		args, more = []string{"master", "--join"}, r.options.MasterArgs
-		if join.Nodes.OnlyMasters() {
+		if join.Nodes.OnlyControlPlanes() {
 			args = append(args, "--no-dedicated")
 		}
 	}
-	args = append(args, "--master-ip", join.Master.Addr.String())
+	args = append(args, "--master-ip", join.First.Addr.String())
 	args = slices.Concat(args, more, n.Spec.Args)
-	return joining.RoleStep(n, func(ctx context.Context, n topology.Node) error {
+	return joining.RoleStep(n, func(ctx context.Context, n topology.ClusterNode) error {
 		return remote.Run(ctx, r.session, n.Name, args, nil)
 	})
 }
 
 // removeFiles removes what Up has sent to a machine.
-func removeFiles(ctx context.Context, on access.Node) error {
+func removeFiles(ctx context.Context, on access.Connection) error {
 	return on.Exec(ctx, host.Command{Args: []string{"rm", "-rf", programDir}})
 }

@@ -13,7 +13,7 @@ import (
 
 // ShellOn runs a command on a machine in a new terminal. Its status is an *access.ExitError. It needs
 // only this machine to answer.
-func ShellOn(ctx context.Context, o session.Options, name string, shell ssh.Shell) error {
+func ShellOn(ctx context.Context, o session.Selection, name string, shell ssh.Shell) error {
 	s, err := session.Open(o, nil)
 	if err != nil {
 		return err
@@ -38,13 +38,13 @@ func ShellOn(ctx context.Context, o session.Options, name string, shell ssh.Shel
 // listed returns the nodes of the file, without a connection to any.
 func (p *Provider) listed() (all []topology.NodeState) {
 	for _, m := range p.choice.Machines {
-		all = append(all, topology.NodeState{Node: topology.Node{Name: m.Spec.Name, Role: m.Spec.Role, Spec: m.Spec}})
+		all = append(all, topology.NodeState{ClusterNode: topology.ClusterNode{Name: m.Spec.Name, Role: m.Spec.Role, Spec: m.Spec}})
 	}
 	return all
 }
 
 // Listed returns the problem that the file has no node of this name; nil if it has.
-func Listed(o session.Options, name string) error {
+func Listed(o session.Selection, name string) error {
 	c, ok := o.Provider.(Choice)
 	if !ok {
 		return nil

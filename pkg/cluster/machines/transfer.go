@@ -48,7 +48,7 @@ func (u upload) step(p *Provider, name string, uploads chan struct{}) step.Step 
 	}).Waiting()
 }
 
-func (u upload) send(ctx context.Context, to access.Node) error {
+func (u upload) send(ctx context.Context, to access.Connection) error {
 	digest, err := remote.Sum(u.from)
 	if err != nil {
 		return err

@@ -19,14 +19,14 @@ import (
 
 // Options describe a cluster of machines. The machines are those of the provider.
 type Options struct {
-	session.Options
+	session.Selection
 	Concurrency int    // workers that are set up at the same time
 	Only        string // set up only this node; "": all
 	Bundle      string // the images, for the first control plane; "": it finds them itself
 	Program     func(arch string) (path string, err error)
-	Files       []remote.File // that the first control plane gets, such as manifests
-	MasterArgs  []string      // further arguments of `kube-bootstrap master`
-	WorkerArgs  []string      // further arguments of `kube-bootstrap worker`
+	Files       []remote.FileCopy // that the first control plane gets, such as manifests
+	MasterArgs  []string          // further arguments of `kube-bootstrap master`
+	WorkerArgs  []string          // further arguments of `kube-bootstrap worker`
 }
 
 // mostUploads is the number of files that leave this machine at the same time.
@@ -55,8 +55,8 @@ type run struct {
 
 // Up makes the machines the nodes of one cluster, or completes it. It changes nothing if any machine
 // has a problem. A machine that does not answer, or fails, stops no other: then the error is Partly.
-func Up(ctx context.Context, o Options, emit func(session.Event)) error {
-	s, err := session.Open(o.Options, emit)
+func Up(ctx context.Context, o Options, emit func(session.HostEvent)) error {
+	s, err := session.Open(o.Selection, emit)
 	if err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func (r *run) up(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	leader := join.Master
+	leader := join.First
 	if r.options.Only == "" || !r.exists {
 		if err := r.apply(ctx, leader.Name, r.leaderPlan(join)); err != nil {
 			r.failed.add(err)
@@ -205,7 +205,7 @@ func (r *run) joining(ctx context.Context) (*joining.Joining, error) {
 	}
 	nodes := request.Topology(r.session.Name, state)
 	return &joining.Joining{
-		Session: r.session, Nodes: nodes, State: topology.Observed(state.Running()), Master: nodes.Node(r.leader.Spec.Name),
+		Session: r.session, Nodes: nodes, State: topology.Observed(state.Running()), First: nodes.Node(r.leader.Spec.Name),
 		MasterArgs: r.options.MasterArgs, WorkerArgs: r.options.WorkerArgs,
 	}, nil
 }
@@ -221,7 +221,7 @@ func (r *run) apply(ctx context.Context, name string, plan step.Plan) error {
 
 // leaderPlan returns the plan of the first control plane, which is the source of the images for all others.
 func (r *run) leaderPlan(join *joining.Joining) step.Plan {
-	leader, args := join.Master, []string{"master"}
+	leader, args := join.First, []string{"master"}
 	var files []step.Step
 	if !r.exists {
 		for _, f := range r.options.Files {
@@ -232,11 +232,11 @@ func (r *run) leaderPlan(join *joining.Joining) step.Plan {
 		files = append(files, upload{r.options.Bundle, bundleFile, 0o644}.step(r.provider, leader.Name, r.uploads))
 		args = append(args, "--bundle", programDir+"/"+bundleFile)
 	}
-	if join.Nodes.OnlyMasters() {
+	if join.Nodes.OnlyControlPlanes() {
 		args = append(args, "--no-dedicated")
 	}
 	args = slices.Concat(args, r.options.MasterArgs, leader.Spec.Args)
-	return step.Plan{files, {joining.RoleStep(leader, func(ctx context.Context, n topology.Node) error {
+	return step.Plan{files, {joining.RoleStep(leader, func(ctx context.Context, n topology.ClusterNode) error {
 		return remote.Run(ctx, r.session, n.Name, args, nil)
 	})}}
 }

@@ -14,7 +14,7 @@ import (
 // fields are those of the block of the same name.
 const nodeSSH = "ssh"
 
-func (d decoder) nodeSSH(n *config.Node, val *yaml.Node, path string, origins config.Origins) error {
+func (d decoder) nodeSSH(n *config.NodeEntry, val *yaml.Node, path string, origins config.Origins) error {
 	_, err := d.fields(val, path+".", func(key, val *yaml.Node) error {
 		name := path + "." + key.Value
 		if !slices.Contains(config.NodeSSHFields, key.Value) {
@@ -24,20 +24,20 @@ func (d decoder) nodeSSH(n *config.Node, val *yaml.Node, path string, origins co
 			return d.wrong(key, name, "unknown field"+spelling.DidYouMean(key.Value, config.NodeSSHFields))
 		}
 		s, _ := config.Find(nodeSSH + "." + key.Value)
-		if err := d.set(&n.Own, s, name, val, origins); err != nil {
+		if err := d.set(&n.Settings, s, name, val, origins); err != nil {
 			return err
 		}
-		return d.must(val, name, s.Get(n.Own), s.Must(n.Own))
+		return d.must(val, name, s.Get(n.Settings), s.Must(n.Settings))
 	})
 	return err
 }
 
 // sshWords returns the names and values of the connection to a machine, without empty values.
-func sshWords(n config.Node) (all [][2]string) {
+func sshWords(n config.NodeEntry) (all [][2]string) {
 	for _, name := range config.NodeSSHFields {
 		field := fmt.Sprintf("%s.%s", nodeSSH, name)
 		s, _ := config.Find(field)
-		if value := s.Get(n.Own); value != "" {
+		if value := s.Get(n.Settings); value != "" {
 			all = append(all, [2]string{field, value})
 		}
 	}

@@ -63,7 +63,7 @@ func Template() []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "apiVersion: %s\nkind: %s\n", config.APIVersion, config.Kind)
 	for _, s := range config.Settings(config.Every) {
-		if s.Secret || slices.Contains([]config.Group{config.GroupComponents, config.GroupRegistry, config.GroupMachines}, s.Group) {
+		if s.Secret || slices.Contains([]config.FlagGroup{config.GroupComponents, config.GroupRegistry, config.GroupMachines}, s.Group) {
 			continue
 		}
 		line := fmt.Sprintf("%s: %s", s.Field, s.Default)
@@ -131,7 +131,7 @@ func explain(s config.Setting) Explanation {
 
 // nodeTexts explain the fields of an entry of nodes that are no settings of a host.
 var nodeTexts = []Explanation{
-	{Field: "role", Type: "string", Meaning: "role of the node", Values: []string{config.RoleControlPlane, config.RoleMaster, config.RoleWorker}},
+	{Field: "role", Type: "string", Meaning: "role of the node", Values: []string{config.AliasControlPlane, config.RoleControlPlane, config.RoleWorker}},
 	{Field: "name", Type: "string", Meaning: "name of the node within the cluster (empty: its role and a number)"},
 	{Field: "count", Type: "int", Meaning: "how many nodes the entry stands for", Default: "1"},
 	{Field: "address", Type: "string", Meaning: "address of the machine, or its name in ~/.ssh/config (empty: the node is a container)"},

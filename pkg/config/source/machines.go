@@ -19,7 +19,7 @@ var notForMachines = []string{
 
 // checkMachines checks the nodes that are machines, and that a cluster has either machines or containers.
 func checkMachines(c config.Config, origins config.Origins) (errs field.ErrorList) {
-	if !slices.ContainsFunc(c.Nodes, func(n config.Node) bool { return n.Address != "" }) {
+	if !slices.ContainsFunc(c.Nodes, func(n config.NodeEntry) bool { return n.Address != "" }) {
 		return append(errs, sshWithoutAddress(c)...)
 	}
 	at := map[string]int{}
@@ -31,7 +31,7 @@ func checkMachines(c config.Config, origins config.Origins) (errs field.ErrorLis
 			continue
 		}
 		errs = append(errs, machineFields(entry, origins)...)
-		key := fmt.Sprintf("%s:%d", n.Address, n.Own.SSH.Over(c.SSH).Port)
+		key := fmt.Sprintf("%s:%d", n.Address, n.Settings.SSH.Over(c.SSH).Port)
 		if other, twice := at[key]; twice {
 			errs = append(errs, field.Invalid(entry.Child("address"), n.Address,
 				fmt.Sprintf("is that of nodes[%d]; each machine is one node", other)))
@@ -57,7 +57,7 @@ func machineFields(entry *field.Path, origins config.Origins) (errs field.ErrorL
 
 func sshWithoutAddress(c config.Config) (errs field.ErrorList) {
 	for i, n := range c.Nodes {
-		if n.Own.SSH != (config.SSH{}) {
+		if n.Settings.SSH != (config.SSH{}) {
 			errs = append(errs, field.Required(field.NewPath(config.NodesField).Index(i).Child("address"),
 				"ssh is only for nodes that are machines; write the address of the machine"))
 		}
