@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/console"
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 

@@ -23,6 +23,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/snapshot"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/addresses"
 )
 
 // clusterStatus is what `cluster status -o json` prints.
@@ -81,7 +82,7 @@ func (s clusterStatus) print(w io.Writer) {
 	output.Row(w, "HOST", "ADDRESS", "STATE", "STEPS", "NODE", "VERSION")
 	for _, h := range s.Hosts {
 		node := cmp.Or(h.Node, &apiserver.NodeStatus{})
-		output.Row(w, h.Name, h.Addr.String(), h.State, h.steps(), node.Status(), node.Version)
+		output.Row(w, h.Name, addresses.Text(h.Addr), h.State, h.steps(), node.Status(), node.Version)
 	}
 	if s.API != "" {
 		fmt.Fprintln(w, "\nAPI server: "+s.API+", which leads to any control plane that is ready")
@@ -177,7 +178,7 @@ var (
 	nodeListing = listing[cluster.NodeSummary]{"Node", cluster.NodeNames, []output.Column[cluster.NodeSummary]{
 		{Head: "NODE", Cell: func(n cluster.NodeSummary) string { return n.Name }},
 		{Head: "ROLE", Cell: func(n cluster.NodeSummary) string { return n.Role }},
-		{Head: "ADDRESS", Cell: func(n cluster.NodeSummary) string { return n.Addr.String() }},
+		{Head: "ADDRESS", Cell: func(n cluster.NodeSummary) string { return addresses.Text(n.Addr) }},
 		{Head: "STATE", Cell: func(n cluster.NodeSummary) string { return n.State }},
 		{Head: "HOST IMAGE", Cell: func(n cluster.NodeSummary) string { return n.Image }, Wide: true},
 	}}

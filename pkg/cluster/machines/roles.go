@@ -106,7 +106,7 @@ func (r *run) preflight(ctx context.Context, m Machine) error {
 }
 
 // laterProblems are the problems of a machine without images. It gets them with its role.
-var laterProblems = []string{"images", "no-images"}
+var laterProblems = []string{"images"}
 
 // further sets up the other control planes, one after the other, because each is a new member of etcd.
 // It reports whether one has joined.

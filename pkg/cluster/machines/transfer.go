@@ -44,11 +44,11 @@ func (u upload) step(p *Provider, name string, uploads chan struct{}) step.Step 
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
-		return u.send(ctx, p.Node(name))
+		return u.send(ctx, p.Node(name), programDir+"/"+u.to)
 	}).Waiting()
 }
 
-func (u upload) send(ctx context.Context, to access.Connection) error {
+func (u upload) send(ctx context.Context, to access.Connection, path string) error {
 	digest, err := remote.Sum(u.from)
 	if err != nil {
 		return err
@@ -58,7 +58,6 @@ func (u upload) send(ctx context.Context, to access.Connection) error {
 		return err
 	}
 	defer file.Close()
-	path := programDir + "/" + u.to
 	there, err := access.Output(ctx, to, access.Script(`stat -c %s "$1" 2>/dev/null || echo 0`, path+".part-"+digest)...)
 	if err != nil {
 		return err

@@ -166,8 +166,11 @@ func (t Topology) Pick(name string) (ClusterNode, error) {
 func (t Topology) PickRunning(name string, is State) (ClusterNode, error) {
 	n, err := t.Pick(name)
 	if err == nil && !is.Runs(n.Name) {
-		err = &step.Problem{Name: "node-off", Text: "node " + n.Name + " does not run",
-			Remedy: "run `kube-bootstrap node start " + n.Name + " --cluster " + t.cluster + "`"}
+		remedy := "run `kube-bootstrap node start " + n.Name + " --cluster " + t.cluster + "`"
+		if n.Spec.Address != "" {
+			remedy = "switch the machine on, and run `kube-bootstrap cluster up -f FILE`"
+		}
+		err = &step.Problem{Name: "node-off", Text: "node " + n.Name + " does not run", Remedy: remedy}
 	}
 	return n, err
 }

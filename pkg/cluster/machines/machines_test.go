@@ -1,0 +1,172 @@
+package machines
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	cryptossh "golang.org/x/crypto/ssh"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/access/accesstest"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/ssh"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/ssh/sshtest"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
+)
+
+// board returns a machine that a server is, and the provider of it. The commands run on this machine.
+func board(t *testing.T, s *sshtest.Server) *Provider {
+	t.Helper()
+	address, text, err := net.SplitHostPort(s.Addr)
+	must.NoError(t, err)
+	port, err := strconv.Atoi(text)
+	must.NoError(t, err)
+	p, err := Choice{Cluster: "lab", Machines: []Machine{{
+		Spec: topology.Spec{Name: "board", Role: topology.ControlPlane, Address: address},
+		SSH:  config.SSH{User: "root", Port: port, AcceptNewHostKeys: true},
+	}}}.Open()
+	must.NoError(t, err)
+	t.Cleanup(func() { must.NoError(t, p.Close()) })
+	return p.(*Provider)
+}
+
+func user(t *testing.T) cryptossh.PublicKey {
+	t.Helper()
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("SSH_AUTH_SOCK", "")
+	key, _ := sshtest.Key(t, home, "id_ed25519", "")
+	return key
+}
+
+func TestAMachineIsANode(t *testing.T) {
+	p := board(t, sshtest.Start(t, sshtest.Limits{}, user(t)))
+	accesstest.Node(t, "board", p.Node("board"), p.Node("none"))
+	must.NoError(t, os.RemoveAll("/var/access-test"))
+}
+
+// TestALockNamesItsHolder: the end of the connection frees the lock.
+func TestALockNamesItsHolder(t *testing.T) {
+	key := user(t)
+	first, second := sshtest.Start(t, sshtest.Limits{}, key), sshtest.Start(t, sshtest.Limits{}, key)
+	p, other := board(t, first), board(t, second)
+	release, err := p.lockAll(t.Context(), []string{"board"})
+	must.NoError(t, err)
+	_, err = other.lockAll(t.Context(), []string{"board"})
+	if !errors.Is(err, host.ErrLocked) || !strings.Contains(err.Error(), "machine board: ") ||
+		!strings.Contains(err.Error(), "process "+strconv.Itoa(os.Getpid())) {
+		t.Errorf("got %v", err)
+	}
+	first.Cut()
+	must.Until(t, "the lock is free", func() bool {
+		free, err := other.lockAll(t.Context(), []string{"board"})
+		if err == nil {
+			free()
+		}
+		return err == nil
+	})
+	release()
+	if _, err := os.Stat(lockPath); err == nil {
+		t.Errorf("%s is left", lockPath)
+	}
+}
+
+func TestFactsOfAMachine(t *testing.T) {
+	p := board(t, sshtest.Start(t, sshtest.Limits{}, user(t)))
+	f := p.ask(t.Context(), "board")
+	if f.Err != nil || f.Kernel != "Linux" || f.HostName == "" || f.Free == 0 || f.Clock.Abs() > time.Minute || f.installed() {
+		t.Errorf("%+v", f)
+	}
+}
+
+func TestAFileThatWasBegunIsContinued(t *testing.T) {
+	p := board(t, sshtest.Start(t, sshtest.Limits{}, user(t)))
+	dir := t.TempDir()
+	u := upload{from: must.Write(t, filepath.Join(dir, "from"), "0123456789"), to: filepath.Join(dir, "to"), mode: 0o640}
+	const digest = "84d89877f0d4041efb6bf91a16f0248f2fd573e6af05c19f96bedb9f882f7882"
+	must.Write(t, u.to+".part-"+digest, "01234")
+	must.Write(t, u.to+".part-other", "of another file")
+	must.NoError(t, u.send(t.Context(), p.Node("board"), u.to))
+	if got := string(must.Read(t, u.to)); got != "0123456789" {
+		t.Errorf("content %q", got)
+	}
+	must.Write(t, u.to+".part-"+digest, "wrong")
+	if err := u.send(t.Context(), p.Node("board"), u.to); err == nil || !strings.Contains(err.Error(), "digest") {
+		t.Errorf("a part of another content: %v", err)
+	}
+	left, err := filepath.Glob(u.to + ".part-*")
+	if err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+}
+
+// found is a machine that answers, and is part of no cluster.
+func found(name string) Facts {
+	return Facts{
+		Arch: "amd64", Kernel: "Linux", HostName: name, MachineID: "id of " + name, Docker: true, Free: 100 << 30,
+		Addr: netip.MustParseAddr(map[string]string{"a": "192.0.2.1", "b": "192.0.2.2", "c": "192.0.2.3"}[name]),
+	}
+}
+
+func member(name, role, hash string) Facts {
+	f := found(name)
+	f.Role, f.CAHash = role, hash
+	return f
+}
+
+// TestProblemsOfMachines: a is the first control plane, b the second one, c a worker.
+func TestProblemsOfMachines(t *testing.T) {
+	off := Facts{Err: &ssh.Unreachable{Problem: &step.Problem{Name: "ssh-refused"}}}
+	changed := func(f Facts, change func(*Facts)) Facts { change(&f); return f }
+	for what, c := range map[string]struct {
+		a, b, c Facts
+		known   string
+		want    string
+	}{
+		"three new machines":               {found("a"), found("b"), found("c"), "", ""},
+		"a worker is off":                  {found("a"), found("b"), off, "", ""},
+		"a cluster whose first one is off": {off, member("b", "master", "x"), member("c", "worker", "x"), "", ""},
+		"the first control plane is off":   {off, found("b"), found("c"), "", "control-plane-off"},
+		"only a worker knows the cluster":  {off, found("b"), member("c", "worker", "x"), "", "control-plane-off"},
+		"this machine knows the cluster":   {found("a"), off, found("c"), "x", "control-plane-off"},
+		"the cluster was removed":          {found("a"), found("b"), found("c"), "x", ""},
+		"two clusters":                     {member("a", "master", "x"), member("b", "master", "y"), found("c"), "", "other-cluster"},
+		"another role":                     {member("a", "master", "x"), found("b"), member("c", "master", "x"), "", "role"},
+		"another name": {member("a", "master", "x"), changed(member("b", "master", "x"), func(f *Facts) { f.HostName = "z" }), found("c"),
+			"", "node-name"},
+		"one machine twice": {found("a"), changed(found("b"), func(f *Facts) { f.MachineID = "id of a" }), found("c"), "", "machine-id"},
+		"several problems at once": {changed(found("a"), func(f *Facts) { f.Clock = time.Hour }),
+			changed(found("b"), func(f *Facts) { f.Docker, f.Free = false, 1 }), changed(found("c"), func(f *Facts) { f.Arch = "arm64" }),
+			"", "clock docker disk-space architecture"},
+	} {
+		r := request{facts: map[string]Facts{"a": c.a, "b": c.b, "c": c.c}, caHash: c.known, program: onlyAMD64}
+		for name, role := range map[string]topology.Role{"a": topology.ControlPlane, "b": topology.ControlPlane, "c": topology.Worker} {
+			r.machines = append(r.machines, Machine{Spec: topology.Spec{Name: name, Role: role}})
+		}
+		slices.SortFunc(r.machines, func(a, b Machine) int { return strings.Compare(a.Spec.Name, b.Spec.Name) })
+		var names []string
+		for _, p := range step.Problems(r.problems()) {
+			names = append(names, p.Name)
+		}
+		if got := strings.Join(names, " "); got != c.want {
+			t.Errorf("%s: %q, want %q", what, got, c.want)
+		}
+	}
+}
+
+func onlyAMD64(arch string) error {
+	if arch != "amd64" {
+		return errors.New("it is " + arch)
+	}
+	return nil
+}
