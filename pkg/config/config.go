@@ -18,6 +18,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/catalog"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/addresses"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/connection"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/mirror"
 )
 
@@ -114,8 +115,8 @@ type Config struct {
 	LocalRegistryCache resource.Quantity
 	DockerHost         string
 	DockerContext      string
-	SSH                SSH         // of nodes that are machines
-	Nodes              []NodeEntry // instead of Masters and Workers
+	SSH                connection.SSH // of nodes that are machines
+	Nodes              []NodeEntry    // instead of Masters and Workers
 }
 
 // RegistrySettings is the private registry with the images, and its credentials.

@@ -25,7 +25,7 @@ type NodeEntry struct {
 	Address   string // of a machine; empty: the node is a container
 
 	// Settings holds the settings of the node itself, of nodeSettings, of nodeFields and
-	// of NodeSSHFields; all others are zero.
+	// of connection.SSH; all others are zero.
 	Settings Config
 }
 
@@ -40,6 +40,9 @@ var NodeFields = []string{
 	"role", "name", "count", "address", "ssh", "labels", "taints", "cpus", "memory", "disk", "hostImage", "dockerVersion", "kubelet",
 	"ports", "mounts",
 }
+
+// Machines reports whether the nodes of the cluster are machines.
+func (c Config) Machines() bool { return len(c.Nodes) > 0 && c.Nodes[0].Address != "" }
 
 // Args returns the node's own settings as flags of its host verb. It includes
 // empty values, because they reset an earlier value.

@@ -19,7 +19,7 @@ import (
 
 	cryptossh "golang.org/x/crypto/ssh"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/connection"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -211,7 +211,7 @@ func (n *Network) openOnce(ctx context.Context, t target, dial dialer, acceptNew
 }
 
 // Machine returns the access to a machine. It does not connect yet.
-func (n *Network) Machine(name, address string, s config.SSH) (*Machine, error) {
+func (n *Network) Machine(name, address string, s connection.SSH) (*Machine, error) {
 	t, err := n.files.target(name, address, s)
 	if err != nil {
 		return nil, err

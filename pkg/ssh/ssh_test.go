@@ -14,7 +14,7 @@ import (
 	cryptossh "golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/agent"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/connection"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/ssh/sshtest"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -22,11 +22,11 @@ import (
 )
 
 // settings return the settings of a machine behind a server, which accepts new host keys.
-func settings(t *testing.T, s *sshtest.Server, via ...*sshtest.Server) (address string, c config.SSH) {
+func settings(t *testing.T, s *sshtest.Server, via ...*sshtest.Server) (address string, c connection.SSH) {
 	t.Helper()
 	address, port, err := net.SplitHostPort(s.Addr)
 	must.NoError(t, err)
-	c = config.SSH{User: "root", AcceptNewHostKeys: true}
+	c = connection.SSH{User: "root", AcceptNewHostKeys: true}
 	c.Port, err = strconv.Atoi(port)
 	must.NoError(t, err)
 	var hops []string
@@ -270,13 +270,13 @@ Host *
 `)
 	f, err := readFiles(home)
 	must.NoError(t, err)
-	got, err := f.target("b", "board", config.SSH{})
+	got, err := f.target("b", "board", connection.SSH{})
 	must.NoError(t, err)
 	if got.address() != "192.0.2.7:2222" || got.user != "admin" || got.keyFiles[0] != home+"/.ssh/admin" || !got.onlyFiles ||
 		got.knownAs() != "lab-board:22" || strings.Join(got.jumps, " ") != "gate inner:2200" {
 		t.Errorf("%+v", got)
 	}
-	over, err := f.target("b", "board", config.SSH{User: "root", Port: 22, ProxyJump: "none", IdentityFile: "~/key"})
+	over, err := f.target("b", "board", connection.SSH{User: "root", Port: 22, ProxyJump: "none", IdentityFile: "~/key"})
 	must.NoError(t, err)
 	if over.address() != "192.0.2.7:22" || over.user != "root" || over.keyFiles[0] != home+"/key" || over.jumps != nil {
 		t.Errorf("the settings have precedence: %+v", over)

@@ -15,7 +15,7 @@ import (
 
 	"github.com/kevinburke/ssh_config"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/connection"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -98,7 +98,7 @@ func (f files) all(host, keyword string) (values []string) {
 }
 
 // target returns the server with this address. The settings have precedence over the files.
-func (f files) target(name, address string, s config.SSH) (target, error) {
+func (f files) target(name, address string, s connection.SSH) (target, error) {
 	if command := f.get(address, "ProxyCommand"); command != "" && command != none && s.ProxyJump == "" {
 		return target{}, &step.Problem{Name: "ssh-config", Firm: true,
 			Text:   fmt.Sprintf("machine %s: ~/.ssh/config has a ProxyCommand for %s, which is not supported", name, address),
@@ -141,7 +141,7 @@ func hops(text string) []string {
 
 // hop returns a host on the way to others. Only the first of several takes its own ProxyJump.
 func (f files) hop(text string, first bool) (target, error) {
-	var s config.SSH
+	var s connection.SSH
 	rest := text
 	if at := strings.LastIndex(text, "@"); at >= 0 {
 		s.User, rest = text[:at], text[at+1:]

@@ -67,7 +67,7 @@ var parts = [][]string{
 	{"pkg/plan/membership"},
 	{"pkg/plan", "pkg/plan/upkeep"},
 
-	{"pkg/config/components", "pkg/config/addresses", "pkg/config/mirror", "pkg/config/spelling"},
+	{"pkg/config/components", "pkg/config/addresses", "pkg/config/connection", "pkg/config/mirror", "pkg/config/spelling"},
 	{"pkg/config"},
 	{"pkg/config/previous"},
 	{"pkg/config/file"},

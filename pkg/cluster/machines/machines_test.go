@@ -16,7 +16,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/access/accesstest"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/connection"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/ssh"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/ssh/sshtest"
@@ -33,7 +33,7 @@ func board(t *testing.T, s *sshtest.Server) *Provider {
 	must.NoError(t, err)
 	p, err := Choice{Cluster: "lab", Machines: []Machine{{
 		Spec: topology.Spec{Name: "board", Role: topology.ControlPlane, Address: address},
-		SSH:  config.SSH{User: "root", Port: port, AcceptNewHostKeys: true},
+		SSH:  connection.SSH{User: "root", Port: port, AcceptNewHostKeys: true},
 	}}}.Open()
 	must.NoError(t, err)
 	t.Cleanup(func() { must.NoError(t, p.Close()) })

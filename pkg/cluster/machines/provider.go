@@ -23,6 +23,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/connection"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/ssh"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -31,7 +32,7 @@ import (
 // Machine is one machine of a configuration file.
 type Machine struct {
 	Spec     topology.Spec
-	SSH      config.SSH
+	SSH      connection.SSH
 	Settings config.Config // the settings of the node itself, such as its labels
 }
 

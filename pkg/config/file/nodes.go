@@ -10,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/connection"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/spelling"
 )
 
@@ -97,7 +98,7 @@ func setWord(n *config.NodeEntry, name, raw string) string {
 		return cluster.Must(config.Config{Name: raw})
 	case "address":
 		n.Address = raw
-		return config.MachineAddress(raw)
+		return connection.CheckAddress(raw)
 	case "count":
 		count, err := strconv.Atoi(raw)
 		if n.Count = count; err != nil || count < 1 {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/catalog"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/connection"
 )
 
 //go:embed configuration.md.tmpl
@@ -135,7 +136,7 @@ var nodeTexts = []Explanation{
 	{Field: "name", Type: "string", Meaning: "name of the node within the cluster (empty: its role and a number)"},
 	{Field: "count", Type: "int", Meaning: "how many nodes the entry stands for", Default: "1"},
 	{Field: "address", Type: "string", Meaning: "address of the machine, or its name in ~/.ssh/config (empty: the node is a container)"},
-	{Field: "ssh", Type: "mapping", Meaning: "what differs from the field ssh of the cluster: " + strings.Join(config.NodeSSHFields, ", ")},
+	{Field: "ssh", Type: "mapping", Meaning: "what differs from the field ssh of the cluster: " + strings.Join(connection.NodeFields, ", ")},
 	{Field: "hostImage", Type: "string", Meaning: "what the node is made of (empty: as the cluster)", Values: config.HostImages},
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/connection"
 )
 
 // schema is a node of a JSON Schema.
@@ -99,7 +100,7 @@ func nodeSchema() *schema {
 	node.Properties["dockerVersion"] = &schema{Type: text, Description: "version of Docker on the node, instead of hostImage"}
 	node.Properties["address"] = &schema{Type: text, Description: "address of the machine, or its name in ~/.ssh/config"}
 	node.Properties["ssh"] = block("what differs from the field ssh of the cluster")
-	for _, name := range config.NodeSSHFields {
+	for _, name := range connection.NodeFields {
 		s, _ := config.Find("ssh." + name)
 		node.Properties["ssh"].Properties[name] = schemaOf(s)
 	}

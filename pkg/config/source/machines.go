@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/connection"
 )
 
 // onlyContainers are the fields of an entry of nodes that a machine cannot have.
@@ -57,7 +58,7 @@ func machineFields(entry *field.Path, origins config.Origins) (errs field.ErrorL
 
 func sshWithoutAddress(c config.Config) (errs field.ErrorList) {
 	for i, n := range c.Nodes {
-		if n.Settings.SSH != (config.SSH{}) {
+		if n.Settings.SSH != (connection.SSH{}) {
 			errs = append(errs, field.Required(field.NewPath(config.NodesField).Index(i).Child("address"),
 				"ssh is only for nodes that are machines; write the address of the machine"))
 		}
