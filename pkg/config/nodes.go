@@ -41,9 +41,6 @@ var NodeFields = []string{
 	"ports", "mounts",
 }
 
-// Machines reports whether the nodes of the cluster are machines.
-func (c Config) Machines() bool { return len(c.Nodes) > 0 && c.Nodes[0].Address != "" }
-
 // Args returns the node's own settings as flags of its host verb. It includes
 // empty values, because they reset an earlier value.
 func (n NodeEntry) Args() []string {

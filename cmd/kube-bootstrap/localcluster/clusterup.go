@@ -44,7 +44,7 @@ func up(con *console.Console, c *cobra.Command, flags upFlags) error {
 	if err != nil {
 		return err
 	}
-	if cfg.Machines() {
+	if hasMachines(cfg) {
 		return upMachines(con, c, cfg, origins, flags)
 	}
 	c.SetContext(step.WithLimit(c.Context(), cfg.TimeoutForServices))

@@ -40,6 +40,9 @@ func addMachineFlags(c *cobra.Command) *machineFlags {
 	return &f
 }
 
+// hasMachines reports whether the nodes of the cluster are machines.
+func hasMachines(cfg config.Config) bool { return len(cfg.Nodes) > 0 && cfg.Nodes[0].Address != "" }
+
 // machinesOf returns the machines of a configuration file.
 func machinesOf(cfg config.Config, ask ssh.Questions) machines.Choice {
 	choice := machines.Choice{Cluster: cfg.Name, Ask: ask}

@@ -164,7 +164,7 @@ func withFreeSubnet(ctx context.Context, cfg config.Config, origins config.Origi
 
 // sessionOptions selects the nodes: the machines of the file, or containers on an engine.
 func sessionOptions(cfg config.Config, ask ssh.Questions) session.Selection {
-	if cfg.Machines() {
+	if hasMachines(cfg) {
 		return session.Selection{Name: cfg.Name, Provider: machinesOf(cfg, ask)}
 	}
 	engine := docker.Choice{Address: cfg.DockerHost, Context: cfg.DockerContext}
