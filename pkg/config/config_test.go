@@ -4,6 +4,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/connection"
 )
 
 func TestEveryFieldHasARow(t *testing.T) {
@@ -42,7 +44,7 @@ func fieldNames(block string, of reflect.Type) (names []string) {
 	for i := range of.NumField() {
 		name := block + of.Field(i).Name
 		inner := of.Field(i).Type
-		if inner.Kind() == reflect.Struct && inner.PkgPath() == of.PkgPath() {
+		if inner.Kind() == reflect.Struct && (inner.PkgPath() == of.PkgPath() || inner == reflect.TypeFor[connection.SSH]()) {
 			names = append(names, fieldNames(name+".", inner)...)
 			continue
 		}

@@ -17,6 +17,7 @@ var canonical = map[string][]string{
 	"registryMirrors":       {"docker.io=a.test:5000/hub", "docker.io=http://a.test,quay.io=b.test"},
 	"downloadMirror":        {"https://a.test/files"}, "cniMirror": {"http://a.test:8080"}, "oidc.issuerURL": {"https://id.example.com/a%2Fb/"},
 	"nodeLabels": {"disk=ssd", "a.test/zone=,b=c"}, "nodeTaints": {"x:NoExecute", "dedicated=db:NoSchedule,x:PreferNoSchedule"},
+	"ssh.port": {"", "2222"},
 	"nodeCPUs": {"1500m", "2"}, "nodeMemory": {"2Gi", "500Mi", "1G"}, "nodeDisk": {"10Gi"}, "localRegistryCache": {"512Mi"},
 	"nodePorts":  {"8080:30080", "0.0.0.0:53:30053/udp", "8080:80,127.0.0.2:8080:80"},
 	"nodeMounts": {"/srv/data:/data", "/a:/b:ro,/c:/d"},
