@@ -77,7 +77,8 @@ func buildAll(v image.Versions) offline.BuildOptions {
 func buildOf(v image.Versions, addons []string) offline.BuildOptions {
 	o := buildAll(v)
 	o.Images = imagesWith(v, addons)
-	o.Output = offline.DefaultPath(v, append([]string{runtime.GOARCH, "cluster"}, o.Images[len(imagesWith(v, nil)):]...)...)
+	o.Output = offline.DefaultPath(v,
+		append([]string{runtime.GOARCH, "cluster"}, o.Images[len(imagesWith(v, nil)):]...)...)
 	return o
 }
 
@@ -120,7 +121,8 @@ func SayEffort(say func(string), e image.Effort) {
 		return
 	}
 	minutes := int(e.Duration.Minutes()) + 1
-	say(fmt.Sprintf("programs to compile, once: %d; this takes about %d min here, and %d GB of disk in %s and in Go's caches",
+	say(fmt.Sprintf("programs to compile, once: %d; this takes about %d min here, and %d GB of disk in %s and in "+
+		"Go's caches",
 		e.Programs, minutes, e.Bytes>>30+1, cache.Dir()))
 }
 

@@ -61,7 +61,8 @@ func up(con *console.Console, c *cobra.Command, flags upFlags) error {
 			return err
 		}
 	}
-	if o.Components, err = buildPrograms(c.Context(), runner, o, offline.ProgramOptions{Base: o.Bundle, K8sDir: made.checkout}); err != nil {
+	if o.Components, err = buildPrograms(c.Context(), runner, o,
+		offline.ProgramOptions{Base: o.Bundle, K8sDir: made.checkout}); err != nil {
 		return err
 	}
 	advice := func(err error) string { return adviceAfterUp(c.Context(), o, err) }
@@ -70,7 +71,8 @@ func up(con *console.Console, c *cobra.Command, flags upFlags) error {
 		return err
 	}
 	con.Done(started, "cluster "+o.Name+" is up")
-	return errors.Join(hint(c.Context(), con, o, flags.kubeconfig), mergeKubeconfig(c.Context(), con, o, flags.kubeconfig))
+	return errors.Join(hint(c.Context(), con, o, flags.kubeconfig),
+		mergeKubeconfig(c.Context(), con, o, flags.kubeconfig))
 }
 
 // adviceAfterUp returns the next step for the user. A failed Up has removed
@@ -88,7 +90,8 @@ func adviceAfterUp(ctx context.Context, o cluster.Options, err error) string {
 	if left, err := cluster.Exists(ctx, o.Selection); err == nil && !left {
 		return first + "run the same command again: nothing is left of this run"
 	}
-	return first + again + "; `kube-bootstrap cluster clean" + nameFlag(o.Selection) + "` removes the remaining containers and volumes"
+	return first + again + "; `kube-bootstrap cluster clean" + nameFlag(o.Selection) +
+		"` removes the remaining containers and volumes"
 }
 
 // drawn does something to a cluster and passes its events to the runner with their hosts. Before
@@ -129,7 +132,8 @@ func hint(ctx context.Context, con *console.Console, o cluster.Options, kubeconf
 		con.Say("to give it images: docker push " + localregistry.Name(o.Registry.Port) + "/NAME:TAG")
 	}
 	con.Say("to use it: kube-bootstrap cluster kubectl" + flag + " get nodes")
-	con.Say("to switch it off: kube-bootstrap cluster down" + flag + "; to remove it: kube-bootstrap cluster clean" + flag)
+	con.Say("to switch it off: kube-bootstrap cluster down" + flag + "; to remove it: kube-bootstrap cluster clean" +
+		flag)
 	return err
 }
 
@@ -154,7 +158,9 @@ type upRequest struct {
 }
 
 // checkRequest completes the settings with the recorded ones, and returns all problems.
-func checkRequest(ctx context.Context, con *console.Console, cfg config.Config, origins config.Origins, flags upFlags) (r upRequest, err error) {
+func checkRequest(
+	ctx context.Context, con *console.Console, cfg config.Config, origins config.Origins, flags upFlags,
+) (r upRequest, err error) {
 	said, err := toClusterOptions(cfg, origins)
 	if err != nil {
 		return upRequest{}, err
@@ -202,7 +208,8 @@ func checkRequest(ctx context.Context, con *console.Console, cfg config.Config, 
 		return r, exit.Firm(err)
 	}
 	balanced := requirements.Balanced(r.options.Topology(r.options.Name, topology.State{}), cfg.LoadBalancerAddresses)
-	if err := errors.Join(checkManifests(r.options.Manifests), balanced, cluster.Preflight(ctx, r.options)); err != nil {
+	if err := errors.Join(checkManifests(r.options.Manifests), balanced,
+		cluster.Preflight(ctx, r.options)); err != nil {
 		return r, exit.Firm(err)
 	}
 	return r, con.Confirm(ctx, *flags.yes || !flags.recreate, func(ctx context.Context) ([]string, error) {

@@ -28,9 +28,11 @@ import (
 // Commands returns the commands that act on this host, and hidden ones for units and other hosts.
 func Commands(con *console.Console) []*cobra.Command {
 	all := []*cobra.Command{
-		masterCommand(con), workerCommand(con), turndownCommand(con), forgetCommand(con), preflightCommand(con), statusCommand(con), dumpCommand(con),
+		masterCommand(con), workerCommand(con), turndownCommand(con), forgetCommand(con), preflightCommand(con),
+		statusCommand(con), dumpCommand(con),
 		certsCommand(con), tokenCommand(con.Out), kubectlCommand(con.Env), userKubeconfig(con.Out),
-		bootCommand(con), agentCommand(con), keepCommand(con), markCommand(con), loadBalancerCommand(), registryCommand(con),
+		bootCommand(con), agentCommand(con), keepCommand(con), markCommand(con), loadBalancerCommand(),
+		registryCommand(con),
 	}
 	for _, c := range all {
 		command.Each(c, withUmask)
@@ -157,7 +159,8 @@ func registryCommand(con *console.Console) *cobra.Command {
 	}
 	c.Flags().StringVar(&o.Name, "name", "localhost", "name of the registry in the names of images")
 	c.Flags().StringVar(&o.Dir, "dir", localregistry.Dir, "directory of the images")
-	c.Flags().Int64Var(&o.Cache, "cache", localregistry.DefaultCache, "limit for the images of other registries in bytes")
+	c.Flags().Int64Var(&o.Cache, "cache", localregistry.DefaultCache,
+		"limit for the images of other registries in bytes")
 	c.Flags().StringVar(&listen, "listen", fmt.Sprintf(":%d", localregistry.Port), "address to listen on")
 	c.Flags().StringArrayVar(&mirrors, "mirror", nil, "registry that serves the images of another one; may be repeated")
 	return c

@@ -49,7 +49,8 @@ controls it. All that it has opens nothing any more, and its pods are deleted.`,
 			})
 		},
 	}
-	c.Flags().BoolVar(&compromised, "compromised", false, "remove a worker that somebody else controls, although it is alive")
+	c.Flags().BoolVar(&compromised, "compromised", false,
+		"remove a worker that somebody else controls, although it is alive")
 	return c
 }
 
@@ -65,7 +66,9 @@ func openControlPlane() (*local.Host, error) {
 }
 
 // onControlPlane shows work on this control plane as a step.
-func onControlPlane(ctx context.Context, con *console.Console, name string, work func(context.Context, *local.Host) error) error {
+func onControlPlane(
+	ctx context.Context, con *console.Console, name string, work func(context.Context, *local.Host) error,
+) error {
 	h, err := openControlPlane()
 	if err != nil {
 		return err
@@ -117,7 +120,8 @@ containers, use "kube-bootstrap cluster kubectl".`,
 			}
 			return host.Become(program, append([]string{"kubectl"}, forKubectl(args)...), env...)
 		},
-		ValidArgsFunction: func(c *cobra.Command, args []string, last string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		ValidArgsFunction: func(c *cobra.Command, args []string, last string) ([]cobra.Completion,
+			cobra.ShellCompDirective) {
 			program, env, err := hostKubectl(c.Context(), env)
 			if err != nil {
 				return nil, cobra.ShellCompDirectiveError
@@ -145,7 +149,8 @@ func hostKubectl(ctx context.Context, variable func(string) string) (path string
 	if kubeconfig == "" && !(host.Files{}).Exists(adminKubeconfig) {
 		return "", nil, &step.Problem{
 			Name: "role", Text: "this host is not a control plane, and KUBECONFIG is not set",
-			Remedy: "run it on a control plane, or `kube-bootstrap cluster kubectl` for a cluster of containers", Firm: true,
+			Remedy: "run it on a control plane, or `kube-bootstrap cluster kubectl` for a cluster of containers",
+			Firm:   true,
 		}
 	}
 	path, running, err := parts.RunningKubelet().Kubectl(ctx)
@@ -158,7 +163,8 @@ func hostKubectl(ctx context.Context, variable func(string) string) (path string
 			Remedy: "run `kube-bootstrap status`", Firm: true,
 		}
 	}
-	env = []string{"KUBECONFIG=" + cmp.Or(kubeconfig, adminKubeconfig), "KUBECACHEDIR=" + cmp.Or(variable("KUBECACHEDIR"), kubectlCache)}
+	env = []string{"KUBECONFIG=" + cmp.Or(kubeconfig, adminKubeconfig),
+		"KUBECACHEDIR=" + cmp.Or(variable("KUBECACHEDIR"), kubectlCache)}
 	if kubeconfig == "" {
 		direct, err := kube.NoProxy(adminKubeconfig, variable)
 		return path, append(env, direct), err

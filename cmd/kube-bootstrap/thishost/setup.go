@@ -41,7 +41,8 @@ or changed parts and leaves the rest unchanged.`,
   kube-bootstrap master --join --master-ip 192.168.1.10 --token-file token --ca-cert-hash sha256:...`,
 	}, hostVerb{
 		role: config.RoleControlPlane, verb: config.Master, plan: plan.ControlPlane,
-		next: "`kube-bootstrap kubectl get nodes` lists its nodes; `kube-bootstrap token create` prints what to run on the next host",
+		next: "`kube-bootstrap kubectl get nodes` lists its nodes; `kube-bootstrap token create` prints what to run " +
+			"on the next host",
 	})
 }
 
@@ -142,7 +143,9 @@ func asRoot() error {
 	if os.Geteuid() == 0 {
 		return nil
 	}
-	return &step.Problem{Name: "root", Text: "this works on the host itself and you are not root", Remedy: "run it with sudo"}
+	return &step.Problem{
+		Name: "root", Text: "this works on the host itself and you are not root", Remedy: "run it with sudo",
+	}
 }
 
 // checkFirst resolves the host and runs its preflight checks, shown as one step.
@@ -162,7 +165,9 @@ func checkFirst(c *cobra.Command, con *console.Console, h *local.Host, role stri
 	runner.Emit(e)
 	for _, a := range h.Answers {
 		if a.Note != "" && e.Err == nil {
-			runner.Emit(step.Event{At: time.Now(), Stage: e.Stage, ID: e.ID, Step: e.Step, Kind: step.Note, Message: a.Note})
+			runner.Emit(step.Event{
+				At: time.Now(), Stage: e.Stage, ID: e.ID, Step: e.Step, Kind: step.Note, Message: a.Note,
+			})
 		}
 	}
 	return runner, h, exit.OnlyProblems(e.Err)
@@ -194,7 +199,8 @@ func (v hostVerb) advice(h *local.Host) string {
 	if !h.Changing() || h.Upgrading() {
 		return resumeAdvice
 	}
-	return "the settings from before stay in force: run the same command again to finish, or `kube-bootstrap " + v.role + "` to go back to them"
+	return "the settings from before stay in force: run the same command again to finish, or `kube-bootstrap " +
+		v.role + "` to go back to them"
 }
 
 type change struct {
@@ -212,7 +218,9 @@ func printChanges(ctx context.Context, con *console.Console, format output.Forma
 	for _, f := range (&step.Runner{}).Check(ctx, todo) {
 		switch {
 		case step.IsUnanswered(f.Err):
-			changes = append(changes, change{f.Stage, f.Step, []string{"not known before the run: " + f.Err.Error()}, ""})
+			changes = append(changes, change{
+				f.Stage, f.Step, []string{"not known before the run: " + f.Err.Error()}, "",
+			})
 		case f.Err != nil:
 			changes = append(changes, change{f.Stage, f.Step, []string{}, f.Err.Error()})
 			errs = append(errs, fmt.Errorf("%s: %w", f.Step, f.Err))
@@ -241,7 +249,8 @@ func printSettings(con *console.Console, h *local.Host, origins config.Origins, 
 		return
 	}
 	versions := map[string]string{
-		"kubernetesVersion": h.Versions.Kubernetes, "etcdVersion": "v" + h.Versions.Etcd, "flannelVersion": "v" + h.Versions.Flannel,
+		"kubernetesVersion": h.Versions.Kubernetes, "etcdVersion": "v" + h.Versions.Etcd,
+		"flannelVersion": "v" + h.Versions.Flannel,
 	}
 	for _, v := range file.Values(h.Config, verb, origins) {
 		v.Value = cmp.Or(v.Value, versions[v.Field])
@@ -303,6 +312,7 @@ func fill(ctx context.Context, con *console.Console, runner *step.Runner, h *loc
 		return exit.Resume(err, resumeAdvice)
 	}
 	con.Done(started, "this host has all images")
-	con.Say("`kube-bootstrap master` or `kube-bootstrap worker` makes it part of a cluster; `kube-bootstrap turndown` restores the host")
+	con.Say("`kube-bootstrap master` or `kube-bootstrap worker` makes it part of a cluster; `kube-bootstrap " +
+		"turndown` restores the host")
 	return nil
 }

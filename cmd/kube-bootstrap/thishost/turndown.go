@@ -48,9 +48,11 @@ with --yes.`,
 	con.AddRecords(c.Flags())
 	dryRun, format := addDryRun(c, "list what would be reverted")
 	yes := console.AddYes(c, true)
-	force := c.Flags().Bool("force", false, "turn a control plane down even if etcd loses its quorum or the others do not answer")
+	force := c.Flags().Bool("force", false,
+		"turn a control plane down even if etcd loses its quorum or the others do not answer")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		cfg, _, err := source.Load(settings.Path(con.Env, c.Flags(), config.Turndown), source.HostEnv(con.Env), c.Flags())
+		cfg, _, err := source.Load(settings.Path(con.Env, c.Flags(), config.Turndown),
+			source.HostEnv(con.Env), c.Flags())
 		if err != nil {
 			return exit.Usage(err)
 		}
