@@ -13,9 +13,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Check verifies the frames that the images of an architecture need without
-// decompressing them. This takes a fraction of a second, and finds all damage
-// before anything is loaded.
+// Check verifies the frames that the images of an architecture need without decompressing them. This takes a fraction
+// of a second, and finds all damage before anything is loaded.
 func (b *Bundle) Check(ctx context.Context, arch string) error {
 	if !slices.Contains(b.Archs(), arch) {
 		return errOtherArch(b, arch)
@@ -73,8 +72,8 @@ type verifiedFrame struct {
 	digest digest.Digest
 }
 
-// checkOnce checks a frame, unless a bundle with the same broadcast has done so: the
-// preflight verifies what the loads read later.
+// checkOnce checks a frame, unless a bundle with the same broadcast has done so: the preflight verifies what the loads
+// read later.
 func (b *Bundle) checkOnce(ctx context.Context, frame int) error {
 	file, err := versionOf(b.file)
 	if err != nil {

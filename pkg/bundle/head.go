@@ -22,8 +22,8 @@ type head struct {
 	signature []byte
 }
 
-// heads contains the head of each path in its last version: a command opens its bundle for
-// each image store, and the agent for each event.
+// heads contains the head of each path in its last version: a command opens its bundle for each image store, and the
+// agent for each event.
 var heads sync.Map // path → versionedHead
 
 type versionedHead struct {
@@ -43,7 +43,7 @@ func versionOf(file *os.File) (fileVersion, error) {
 	if err := unix.Fstat(int(file.Fd()), &info); err != nil {
 		return fileVersion{}, fmt.Errorf("look at it: %w", err)
 	}
-	return fileVersion{uint64(info.Dev), info.Ino, info.Size, info.Ctim}, nil //nolint:unconvert // Dev has 32 bits on some architectures
+	return fileVersion{uint64(info.Dev), info.Ino, info.Size, info.Ctim}, nil //nolint:unconvert // Dev may have 32 bits
 }
 
 func (b *Bundle) readHead() error {
@@ -102,7 +102,8 @@ func readManifest(archive *tar.Reader) ([]byte, error) {
 func (b *Bundle) parse(manifest []byte, fileSize int64) error {
 	b.raw = manifest
 	if err := DecodeStrict(manifest, &b.Manifest); err != nil {
-		return fmt.Errorf("read %s: %w; use the kube-bootstrap that made the bundle, or create it again", manifestName, err)
+		return fmt.Errorf("read %s: %w; use the kube-bootstrap that made the bundle, or create it again",
+			manifestName, err)
 	}
 	return b.Manifest.validate(fileSize)
 }
