@@ -18,7 +18,8 @@ import (
 // before that stage has created its hosts.
 func TestChecksBeforeTheHosts(t *testing.T) {
 	cluster, options, _ := noHosts(t)
-	options.Manifests = []ManifestFile{{Path: must.Write(t, filepath.Join(t.TempDir(), "app.yaml"), "{}"), On: "/app.yaml"}}
+	options.Manifests = []ManifestFile{{Path: must.Write(t, filepath.Join(t.TempDir(), "app.yaml"), "{}"),
+		On: "/app.yaml"}}
 	nodes := options.Topology(cluster.Name, topology.State{})
 	run := change{cluster: cluster, options: options, nodes: nodes, source: source{shared: true}}
 	join := &joining{change: run, first: nodes.FirstControlPlane(topology.State{})}
@@ -45,7 +46,8 @@ func TestPlansOfACreation(t *testing.T) {
 	}{
 		"prepared disk": {true, true, testhost.PreparedDisk{Key: "a", Volume: "disk"}, []string{
 			"copy the prepared disk to 2 hosts, lead to the control planes of k",
-			"boot k-master-1, boot k-worker-1, run master on k-master-1, wait until k-master-1 lets hosts join, run worker on k-worker-1",
+			"boot k-master-1, boot k-worker-1, run master on k-master-1, wait until k-master-1 lets hosts join, run " +
+				"worker on k-worker-1",
 			adapt,
 		}},
 		"no prepared disk yet": {true, true, testhost.PreparedDisk{Key: "a"}, []string{
@@ -69,7 +71,8 @@ func TestPlansOfACreation(t *testing.T) {
 			adapt,
 		}},
 	} {
-		options, err := Options{Selection: session.Selection{Name: "k", Provider: containers.EngineChoice{}, CacheDir: t.TempDir()}, Request: topology.Request{Workers: 1}}.withDefaults()
+		options, err := Options{Selection: session.Selection{Name: "k", Provider: containers.EngineChoice{},
+			CacheDir: t.TempDir()}, Request: topology.Request{Workers: 1}}.withDefaults()
 		must.NoError(t, err)
 		s, err := session.Open(options.Selection, nil)
 		must.NoError(t, err)
@@ -79,7 +82,9 @@ func TestPlansOfACreation(t *testing.T) {
 		nodes := options.Topology(s.Name, topology.State{})
 		run := change{cluster: cluster, options: options, nodes: nodes, source: source{shared: c.shared}}
 		join := &joining{change: run, first: nodes.FirstControlPlane(topology.State{})}
-		made := creation{change: run, join: join, first: join.first, setup: options.setup(cluster, nodes), isNew: c.isNew}
+		made := creation{
+			change: run, join: join, first: join.first, setup: options.setup(cluster, nodes), isNew: c.isNew,
+		}
 		made.setup.Disk = c.disk
 		if c.isNew {
 			made.copies = made.likeFirst()

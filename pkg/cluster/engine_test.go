@@ -21,9 +21,11 @@ func TestAClusterOnAnotherEngine(t *testing.T) {
 	must.Write(t, noted, `{"address": "ssh://board", "id": "another"}`)
 	_, losses := CleanLosses(ctx, options)
 	for verb, err := range map[string]error{
-		"up": Up(ctx, options, nil), "preflight": Preflight(ctx, options), "clean": Clean(ctx, options), "losses": losses,
+		"up": Up(ctx, options, nil), "preflight": Preflight(ctx, options), "clean": Clean(ctx, options),
+		"losses": losses,
 	} {
-		if found := step.Problems(err); len(found) != 1 || found[0].Name != "cluster-engine" || !strings.Contains(err.Error(), "ssh://board") {
+		if found := step.Problems(err); len(found) != 1 || found[0].Name != "cluster-engine" ||
+			!strings.Contains(err.Error(), "ssh://board") {
 			t.Errorf("%s: %v", verb, err)
 		}
 	}
@@ -31,7 +33,8 @@ func TestAClusterOnAnotherEngine(t *testing.T) {
 		t.Errorf("list: %v; or a file of the other cluster is gone", err)
 	}
 	must.Write(t, noted, strings.Replace(own, c.Engine.Address, "tcp://an-alias", 1))
-	if err := Clean(ctx, options); err != nil || session.FileExists(shared) || session.FileExists(c.Session.PrivateDir()) {
+	if err := Clean(ctx, options); err != nil || session.FileExists(shared) ||
+		session.FileExists(c.Session.PrivateDir()) {
 		t.Errorf("another address of the same engine: %v", err)
 	}
 }

@@ -15,8 +15,10 @@ func TestLosses(t *testing.T) {
 	c, options, record := noHosts(t)
 	const first, used = "snapshot first of 2026-11-20 10:00:00", "snapshot used of 2026-11-21 11:30:00"
 	if err := errors.Join(c.Session.WriteRecord(t.Context(), &record),
-		c.Session.Notes().Set(t.Context(), "snapshot.used", `{"snapshot":{"name":"used","made":"2026-11-21T11:30:00Z"}}`),
-		c.Session.Notes().Set(t.Context(), "snapshot.first", `{"snapshot":{"name":"first","made":"2026-11-20T10:00:00Z"}}`)); err != nil {
+		c.Session.Notes().Set(t.Context(), "snapshot.used",
+			`{"snapshot":{"name":"used","made":"2026-11-21T11:30:00Z"}}`),
+		c.Session.Notes().Set(t.Context(), "snapshot.first",
+			`{"snapshot":{"name":"first","made":"2026-11-20T10:00:00Z"}}`)); err != nil {
 		t.Fatal(err)
 	}
 	one := func(name string) func(context.Context, Options) ([]string, error) {

@@ -21,7 +21,9 @@ import (
 
 // AddNode adds a node and returns its name. If it fails, it removes what it has
 // created, unless Options.Retain is set.
-func AddNode(ctx context.Context, options Options, spec topology.Spec, emit func(session.HostEvent)) (name string, err error) {
+func AddNode(
+	ctx context.Context, options Options, spec topology.Spec, emit func(session.HostEvent),
+) (name string, err error) {
 	c, err := openChange(ctx, options, emit)
 	if err != nil {
 		return "", err
@@ -89,7 +91,8 @@ func (c change) joining(ctx context.Context) (*joining, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.source.shared = c.options.Bundle != "" || access.Run(ctx, c.cluster.Session.Node(controlPlane.Name), "test", "-e", testhost.SharedDir+"/"+session.BundleName) == nil
+	c.source.shared = c.options.Bundle != "" || access.Run(ctx, c.cluster.Session.Node(controlPlane.Name), "test", "-e",
+		testhost.SharedDir+"/"+session.BundleName) == nil
 	c.state = topology.State{} // a node that a killed run did not finish counts as new
 	return &joining{change: c, first: controlPlane.ClusterNode}, nil
 }
@@ -102,7 +105,8 @@ func (c change) addPlan(n topology.ClusterNode, join *joining, prepared testhost
 		{prepared.CopyTo([]testhost.Machine{c.machine(n)}).If(!c.state.Has(n.Name))},
 		{setup.Boot(n)},
 		{remote.PutBinary(c.cluster.Session, n.Name, c.options.Binary)},
-		{join.openControlPlanes().If(controlPlane)}, {join.step(n)}, {join.closeControlPlanes().If(controlPlane)}, {join.adapt().If(controlPlane)},
+		{join.openControlPlanes().If(controlPlane)}, {join.step(n)}, {join.closeControlPlanes().If(controlPlane)},
+		{join.adapt().If(controlPlane)},
 	}
 }
 
@@ -123,10 +127,15 @@ func canJoin(t topology.Topology, n topology.ClusterNode, joined []string) error
 			Remedy: "use another --name, or `kube-bootstrap node start " + n.Name + " --cluster " + t.Cluster() + "`"})
 	}
 	if n.Role == topology.ControlPlane && t.ControlPlanes() > topology.MaxControlPlanes {
-		errs = append(errs, &step.Problem{Name: "cluster-size", Text: fmt.Sprintf("cluster %s has %d control planes", t.Cluster(), topology.MaxControlPlanes), Remedy: "add workers"})
+		errs = append(errs, &step.Problem{
+			Name: "cluster-size", Text: fmt.Sprintf("cluster %s has %d control planes",
+				t.Cluster(), topology.MaxControlPlanes), Remedy: "add workers",
+		})
 	}
 	if !topology.HasRoom(t.Subnet(), n.Addr) {
-		errs = append(errs, &step.Problem{Name: "cluster-subnet", Text: fmt.Sprintf("%s has no address left", t.Subnet()), Remedy: "remove a node"})
+		errs = append(errs, &step.Problem{
+			Name: "cluster-subnet", Text: fmt.Sprintf("%s has no address left", t.Subnet()), Remedy: "remove a node",
+		})
 	}
 	return errors.Join(errs...)
 }
@@ -139,7 +148,9 @@ func (c change) takeBack(ctx context.Context, n topology.ClusterNode) error {
 }
 
 // StopNode moves a node's pods away, unless force is set, and shuts the node down.
-func StopNode(ctx context.Context, options Options, name string, force bool, drain node.Drain, emit func(session.HostEvent)) error {
+func StopNode(
+	ctx context.Context, options Options, name string, force bool, drain node.Drain, emit func(session.HostEvent),
+) error {
 	c, n, err := openNode(ctx, options, name, emit)
 	if err != nil {
 		return err
@@ -178,7 +189,9 @@ func StartNode(ctx context.Context, options Options, name string, emit func(sess
 
 // RemoveNode removes a node from its cluster together with its host. With force
 // it does not move the pods first, and the node need not run.
-func RemoveNode(ctx context.Context, options Options, name string, force bool, drain node.Drain, emit func(session.HostEvent)) error {
+func RemoveNode(
+	ctx context.Context, options Options, name string, force bool, drain node.Drain, emit func(session.HostEvent),
+) error {
 	c, n, err := openNode(ctx, options, name, emit)
 	if err != nil {
 		return err
@@ -192,13 +205,16 @@ func RemoveNode(ctx context.Context, options Options, name string, force bool, d
 	}
 	setup := c.options.setup(c.cluster, c.nodes)
 	return c.run(ctx, step.Plan{
-		{setup.Share()}, {setup.Boot(n)}, {c.object(ctx, n).Drain(drain)}, {c.turndown(n)}, {c.object(ctx, n).Forget()}, {c.machine(n).Remove()},
+		{setup.Share()}, {setup.Boot(n)}, {c.object(ctx, n).Drain(drain)}, {c.turndown(n)}, {c.object(ctx, n).Forget()},
+		{c.machine(n).Remove()},
 	})
 }
 
 // NodeLosses lists what RemoveNode removes for good. It returns the problems
 // that RemoveNode returns before it changes anything.
-func NodeLosses(ctx context.Context, options Options, name string, force bool, drain node.Drain) (losses []string, err error) {
+func NodeLosses(
+	ctx context.Context, options Options, name string, force bool, drain node.Drain,
+) (losses []string, err error) {
 	c, n, err := openNode(ctx, options, name, nil)
 	if err != nil {
 		return nil, err
@@ -263,7 +279,9 @@ func (c change) forgetFrom(n topology.ClusterNode) step.Step {
 
 // knows reports whether the cluster has a node: as an object, or as a member of
 // its etcd that was about to become a node.
-func knows(ctx context.Context, s *session.Session, controlPlane topology.NodeState, n topology.ClusterNode) (bool, error) {
+func knows(
+	ctx context.Context, s *session.Session, controlPlane topology.NodeState, n topology.ClusterNode,
+) (bool, error) {
 	joined, err := apiserver.NodeNames(ctx, s)
 	if err != nil || slices.Contains(joined, n.Name) {
 		return true, err

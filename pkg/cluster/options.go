@@ -101,14 +101,18 @@ func (o Options) badBundle() error {
 		err = fmt.Errorf("%s does not exist", o.Bundle) // the remedy is below
 	}
 	if err != nil {
-		return &step.Problem{Name: "bundle", Text: fmt.Sprintf("--bundle: %v", err), Remedy: "make it with `kube-bootstrap offline build` or `offline pull`"}
+		return &step.Problem{
+			Name: "bundle", Text: fmt.Sprintf("--bundle: %v", err),
+			Remedy: "make it with `kube-bootstrap offline build` or `offline pull`",
+		}
 	}
 	defer b.Close()
 	if b.Manifest.Base == nil || len(o.Hosts) > 0 {
 		return nil
 	}
 	return &step.Problem{
-		Name: "bundle", Text: fmt.Sprintf("--bundle: %s needs the bundle of Kubernetes %s as its base, and the nodes of a cluster load one bundle", o.Bundle, b.Manifest.Base.Kubernetes),
+		Name: "bundle", Text: fmt.Sprintf("--bundle: %s needs the bundle of Kubernetes %s as its base, and the nodes "+
+			"of a cluster load one bundle", o.Bundle, b.Manifest.Base.Kubernetes),
 		Remedy: "give a bundle that was made without --base",
 	}
 }

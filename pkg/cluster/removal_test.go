@@ -83,7 +83,8 @@ func TestRecreatingKeepsTheRecord(t *testing.T) {
 	killed := record
 	killed.Phase = session.Removing
 	must.NoError(t, c.Session.WriteRecord(ctx, &killed))
-	if left := recordLeft(t, c); left.Settings.Given["flannelBackend"] != "host-gw" || len(left.Nodes) != 3 || left.Phase != session.Removing {
+	if left := recordLeft(t, c); left.Settings.Given["flannelBackend"] != "host-gw" || len(left.Nodes) != 3 ||
+		left.Phase != session.Removing {
 		t.Errorf("killed during the removal: %+v", left)
 	}
 	if recreate, err := recreates(ctx, c.Session, options); err != nil || !recreate {
@@ -96,10 +97,12 @@ func TestRecreatingKeepsTheRecord(t *testing.T) {
 		t.Errorf("new hosts are removed too: %v", err)
 	}
 	must.NoError(t, errors.Join(c.Volumes.Make(ctx, c.Name+"-master-1-var-lib", nil), removeBegun(ctx, c)))
-	if left := recordLeft(t, c); volumesLeft(t, c) != "" || left.Settings.Given["flannelBackend"] != "host-gw" || left.Phase != session.Creating {
+	if left := recordLeft(t, c); volumesLeft(t, c) != "" || left.Settings.Given["flannelBackend"] != "host-gw" ||
+		left.Phase != session.Creating {
 		t.Errorf("after a failed run: %s, %+v", volumesLeft(t, c), left)
 	}
-	if problems := step.Problems(c.Session.NoNodes(ctx)); len(problems) != 1 || problems[0].Name != "cluster-unfinished" {
+	if problems := step.Problems(c.Session.NoNodes(ctx)); len(problems) != 1 ||
+		problems[0].Name != "cluster-unfinished" {
 		t.Errorf("a cluster without hosts: %v", problems)
 	}
 	if err := (up{c, options, record}).finish(ctx); err != nil || recordLeft(t, c).Phase != "" {

@@ -29,7 +29,8 @@ func savedHost(t *testing.T, c containers.Cluster, name string, more ...string) 
 	note := fmt.Sprintf(`{"format": 1, "snapshot": {"name": %q},
 		"machines": [{"Name": %q, "Cluster": %q, "Volumes": {"/var/lib": "%s-var-lib"}}]%s}`, name, machine, c.Name, machine, strings.Join(more, ""))
 	must.NoError(t, errors.Join(c.Session.Notes().Set(t.Context(), "snapshot."+name, note),
-		c.Volumes.Make(t.Context(), machine+"-var-lib.snapshot."+name, map[string]string{"kube-bootstrap.dev/snapshot": name})))
+		c.Volumes.Make(t.Context(), machine+"-var-lib.snapshot."+name,
+			map[string]string{"kube-bootstrap.dev/snapshot": name})))
 	return "kube-bootstrap/snapshot:" + machine + "." + name
 }
 
@@ -43,7 +44,8 @@ func importEmpty(t *testing.T, c containers.Cluster, ref string) {
 // hasProblem fails the test unless err is the problem with this name and remedy.
 func hasProblem(t *testing.T, err error, name, remedy string) {
 	t.Helper()
-	if found := step.Problems(err); len(found) != 1 || found[0].Name != name || !strings.Contains(found[0].Remedy, remedy) {
+	if found := step.Problems(err); len(found) != 1 || found[0].Name != name ||
+		!strings.Contains(found[0].Remedy, remedy) {
 		t.Errorf("got %v, want %s with the remedy %s", err, name, remedy)
 	}
 }
@@ -54,7 +56,8 @@ func TestAnIncompleteSnapshotIsNotRestored(t *testing.T) {
 	c, options, record := noHosts(t)
 	ctx := t.Context()
 	image := savedHost(t, c, "used")
-	must.NoError(t, errors.Join(c.Session.WriteRecord(ctx, &record), c.Volumes.Make(ctx, c.Name+"-master-1-var-lib", nil)))
+	must.NoError(t, errors.Join(c.Session.WriteRecord(ctx, &record),
+		c.Volumes.Make(ctx, c.Name+"-master-1-var-lib", nil)))
 	err := RestoreSnapshot(ctx, options, "used", nil)
 	hasProblem(t, err, "snapshot-incomplete", "another snapshot")
 	if !strings.Contains(fmt.Sprint(err), "the Docker engine lacks "+image+"; ") {
@@ -62,7 +65,8 @@ func TestAnIncompleteSnapshotIsNotRestored(t *testing.T) {
 	}
 	notes, err := c.Session.Notes().All(ctx)
 	must.NoError(t, err)
-	if left := strings.Fields(volumesLeft(t, c)); notes[session.RestoringNote] != "" || notes[session.RecordNote] == "" || !slices.Contains(left, "-master-1-var-lib") {
+	if left := strings.Fields(volumesLeft(t, c)); notes[session.RestoringNote] != "" ||
+		notes[session.RecordNote] == "" || !slices.Contains(left, "-master-1-var-lib") {
 		t.Errorf("the cluster has changed: notes %v, volumes %v", notes, left)
 	}
 }

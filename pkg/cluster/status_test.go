@@ -20,7 +20,8 @@ func machinesOf(t *testing.T) (session.Selection, providertest.Directories) {
 	t.Helper()
 	d := providertest.New(t)
 	controlPlane := topology.Spec{Name: "board", Role: topology.ControlPlane}
-	root := d.Add(t, "k", topology.ClusterNode{Name: "k-board", Role: controlPlane.Role, Addr: netip.MustParseAddr("192.0.2.7"),
+	root := d.Add(t, "k", topology.ClusterNode{Name: "k-board", Role: controlPlane.Role,
+		Addr: netip.MustParseAddr("192.0.2.7"),
 		Spec: controlPlane})
 	program := must.Write(t, filepath.Join(root, d.ProgramPath()), "#!/bin/sh\necho '{\"upToDate\": true}'\n")
 	must.NoError(t, os.Chmod(program, 0o755))
@@ -81,7 +82,8 @@ func TestTheRecordOfNodesThatAreNoContainers(t *testing.T) {
 func TestMachinesAreNotSwitchedOff(t *testing.T) {
 	options, d := machinesOf(t)
 	for what, err := range map[string]error{
-		"down": Down(t.Context(), Options{Selection: options}), "clean": Clean(t.Context(), Options{Selection: options}),
+		"down":  Down(t.Context(), Options{Selection: options}),
+		"clean": Clean(t.Context(), Options{Selection: options}),
 	} {
 		if err == nil || err.Error() != "the nodes of cluster k are no containers" {
 			t.Errorf("%s: %v", what, err)

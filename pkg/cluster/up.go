@@ -91,7 +91,9 @@ func (u up) create(ctx context.Context) error {
 // begin runs a first step, creates and starts hosts of a topology, and applies a
 // plan to them. If that fails, begin removes everything that it created, unless
 // there were hosts before or Options.Retain is set.
-func begin(ctx context.Context, setup testhost.Setup, o Options, first step.Step, hosts []topology.ClusterNode, plan step.Plan) error {
+func begin(
+	ctx context.Context, setup testhost.Setup, o Options, first step.Step, hosts []topology.ClusterNode, plan step.Plan,
+) error {
 	c := setup.Cluster
 	if err := requirements.Check(ctx, setup, o.Recreate); err != nil {
 		return err

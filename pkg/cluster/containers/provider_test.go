@@ -65,7 +65,9 @@ func TestClustersOfAnEngine(t *testing.T) {
 		{Name: "empty", Cluster: "empty", Subnets: []netip.Prefix{subnet}},
 	}
 	var got []string
-	hosts := []machines.EngineContainer{{Name: "up-a", Cluster: "up"}, {Name: "left-a", Cluster: "left"}, {Name: "mine"}}
+	hosts := []machines.EngineContainer{
+		{Name: "up-a", Cluster: "up"}, {Name: "left-a", Cluster: "left"}, {Name: "mine"},
+	}
 	for _, c := range clusters(networks, hosts) {
 		got = append(got, fmt.Sprint(c.Name, c.Nodes.Names(), c.Subnet.IsValid(), c.Remains))
 	}
@@ -82,7 +84,9 @@ func TestFilesOfAClusterOnAnotherEngine(t *testing.T) {
 	if err := p.Owns(t.Context(), "k", dir); err != nil {
 		t.Errorf("without a record: %v", err)
 	}
-	for record, want := range map[string]string{`{"address": "` + p.Engine.Address + `"}`: "", `{"address": "tcp://a:1"}`: "engine"} {
+	for record, want := range map[string]string{
+		`{"address": "` + p.Engine.Address + `"}`: "", `{"address": "tcp://a:1"}`: "engine",
+	} {
 		must.Write(t, filepath.Join(dir, engineFile), record)
 		found := step.Problems(p.Owns(t.Context(), "k", dir))
 		if len(found) > 0 != (want != "") || len(found) > 0 && found[0].Name != want {

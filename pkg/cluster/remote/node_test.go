@@ -22,7 +22,9 @@ const worker = "k-worker-1"
 var programPath = providertest.Directories{}.ProgramPath()
 
 // clusterOf returns a cluster of one worker, with its root directory, and the events of its session.
-func clusterOf(t *testing.T) (s *session.Session, d providertest.Directories, root string, events *[]session.HostEvent) {
+func clusterOf(
+	t *testing.T,
+) (s *session.Session, d providertest.Directories, root string, events *[]session.HostEvent) {
 	t.Helper()
 	d, events = providertest.New(t), new([]session.HostEvent)
 	root = d.Add(t, "k", topology.ClusterNode{Name: worker, Role: topology.Worker})
@@ -85,7 +87,8 @@ func TestPutIsDoneOnce(t *testing.T) {
 			t.Errorf("after: %v, %v", diff, err)
 		}
 		info, err := os.Stat(filepath.Join(root, programPath))
-		if must.NoError(t, err); string(must.Read(t, filepath.Join(root, programPath))) != content || info.Mode() != 0o755 {
+		if must.NoError(t, err); string(must.Read(t, filepath.Join(root, programPath))) != content ||
+			info.Mode() != 0o755 {
 			t.Errorf("the node has another file, with the mode %v", info.Mode())
 		}
 	}
@@ -104,7 +107,9 @@ func TestTheStatusOfEachNode(t *testing.T) {
 	install(t, root, `[ "$*" = "status -o json" ] && echo '{"upToDate": true}'; exit 5`)
 	install(t, d.Add(t, "k", topology.ClusterNode{Name: "k-broken", Role: topology.Worker}), "echo damaged >&2; exit 1")
 	d.Add(t, "k", topology.ClusterNode{Name: "k-bare", Role: topology.Bare})
-	d.Set(t, "k", topology.NodeState{ClusterNode: topology.ClusterNode{Name: "k-off", Role: topology.Worker}, State: "off"})
+	d.Set(t, "k", topology.NodeState{
+		ClusterNode: topology.ClusterNode{Name: "k-off", Role: topology.Worker}, State: "off",
+	})
 	state, err := s.Observe(t.Context())
 	must.NoError(t, err)
 	var got []string

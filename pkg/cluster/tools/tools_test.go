@@ -70,7 +70,8 @@ func TestACommandOfAUserHasItsStatus(t *testing.T) {
 	options, _, _ := oneNode(t)
 	var out bytes.Buffer
 	err := RunOn(t.Context(), options, "worker-1", host.Command{
-		Args: []string{"/bin/sh", "-c", "cat; exit 3"}, Stdin: strings.NewReader("in"), Stdout: &out, Stderr: io.Discard,
+		Args: []string{"/bin/sh", "-c", "cat; exit 3"}, Stdin: strings.NewReader("in"), Stdout: &out,
+		Stderr: io.Discard,
 	})
 	if exit, ok := errors.AsType[*access.ExitError](err); !ok || exit.Code != 3 || out.String() != "in" {
 		t.Errorf("output %q, %v", out.String(), err)
@@ -80,7 +81,9 @@ func TestACommandOfAUserHasItsStatus(t *testing.T) {
 // TestADumpHasTheConsole: the nodes have no Docker, so most of a dump is missing, and the dump says so.
 func TestADumpHasTheConsole(t *testing.T) {
 	options, d, root := oneNode(t)
-	d.Set(t, "k", topology.NodeState{ClusterNode: topology.ClusterNode{Name: "k-off", Role: topology.Worker}, State: "off"})
+	d.Set(t, "k", topology.NodeState{
+		ClusterNode: topology.ClusterNode{Name: "k-off", Role: topology.Worker}, State: "off",
+	})
 	must.Write(t, filepath.Join(root, "../console.log"), "booted\n")
 	dir := filepath.Join(t.TempDir(), "dump")
 	var notes []string
@@ -115,9 +118,10 @@ func TestImagesAreReadOnce(t *testing.T) {
 		},
 	}
 	load := func(images ...string) error {
-		return session.Do(t.Context(), options, session.Requirements{}, func(s *session.Session, state topology.State) error {
-			return LoadImage(t.Context(), s, state, source, images)
-		})
+		return session.Do(t.Context(), options, session.Requirements{},
+			func(s *session.Session, state topology.State) error {
+				return LoadImage(t.Context(), s, state, source, images)
+			})
 	}
 	if found := step.Problems(load("a", "none")); len(found) != 1 || found[0].Name != "image-missing" || reads > 0 {
 		t.Errorf("a missing image: %v, %d reads", found, reads)

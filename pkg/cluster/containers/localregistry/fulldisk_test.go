@@ -89,7 +89,8 @@ func TestNodesPullWithoutSpace(t *testing.T) {
 			nodes.Wait()
 			expectWhole(t, addr, made)
 			settled(t, s)
-			if text := log.String(); strings.Count(text, "\n") > 0 || !strings.Contains(text, c.want) || !strings.Contains(text, "; ") {
+			if text := log.String(); strings.Count(text, "\n") > 0 || !strings.Contains(text, c.want) ||
+				!strings.Contains(text, "; ") {
 				t.Errorf("logged: %s", text)
 			}
 			if left := must(filepath.Glob(filepath.Join(dir, "mirrored/ingest/*/data"))); len(left) > 0 {
@@ -151,12 +152,14 @@ func TestAFalseBlobWithoutSpace(t *testing.T) {
 	made := pushLayers(t, up.Host, "a/b:1", 3<<20, 1)
 	wrong.Store(true)
 	addr, _, _ := limited(t, disk(t, "size=2m"), DefaultCache, up)
-	answer, err := http.Get("http://" + addr + "/v2/a/b/blobs/" + layerOf(made).String() + "?ns=docker.io") //nolint:noctx // ends with the test
+	blob := "http://" + addr + "/v2/a/b/blobs/" + layerOf(made).String() + "?ns=docker.io"
+	answer, err := http.Get(blob) //nolint:noctx // ends with the test
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer answer.Body.Close()
-	if n, err := io.Copy(io.Discard, answer.Body); n == answer.ContentLength && err == nil && answer.StatusCode == http.StatusOK {
+	if n, err := io.Copy(io.Discard, answer.Body); n == answer.ContentLength && err == nil &&
+		answer.StatusCode == http.StatusOK {
 		t.Error("a node cannot see that the blob is false")
 	}
 }
@@ -168,8 +171,9 @@ func TestPushWithoutSpace(t *testing.T) {
 		spoil func(*testing.T, string)
 		want  string
 	}{
-		"too small for the upload": {func(*testing.T, string) {}, "no space left on device; free disk space on the machine of the Docker engine"},
-		"read-only":                {readOnly, "read-only file system; the log of the kernel"},
+		"too small for the upload": {func(*testing.T, string) {},
+			"no space left on device; free disk space on the machine of the Docker engine"},
+		"read-only": {readOnly, "read-only file system; the log of the kernel"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := disk(t, "size=2m")
@@ -185,7 +189,8 @@ func TestPushWithoutSpace(t *testing.T) {
 	dir := disk(t, "size=2m")
 	addr, _, _ := limited(t, dir, DefaultCache)
 	fill(t, dir)
-	if err := remote.Put(ref(t, addr, "a/b:c"), must(random.Image(10, 1))); err == nil || !strings.Contains(err.Error(), "DENIED: the local registry cannot store this") {
+	if err := remote.Put(ref(t, addr, "a/b:c"), must(random.Image(10, 1))); err == nil ||
+		!strings.Contains(err.Error(), "DENIED: the local registry cannot store this") {
 		t.Errorf("a manifest: %v", err)
 	}
 }
@@ -195,14 +200,16 @@ func expectDenied(t *testing.T, addr, method, want string) {
 	t.Helper()
 	began := time.Now()
 	at := "http://" + addr + ask(t, http.MethodPost, "http://"+addr+"/v2/a/b/blobs/uploads/", "").Header.Get("Location")
-	r := must(http.NewRequestWithContext(t.Context(), method, at+"?digest=sha256:"+strings.Repeat("a", 64), io.LimitReader(rand.Reader, 64<<20)))
+	r := must(http.NewRequestWithContext(t.Context(), method, at+"?digest=sha256:"+strings.Repeat("a", 64),
+		io.LimitReader(rand.Reader, 64<<20)))
 	answer, err := http.DefaultClient.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer answer.Body.Close()
 	text := string(must(io.ReadAll(answer.Body)))
-	if answer.StatusCode != http.StatusRequestEntityTooLarge || !strings.Contains(text, `"DENIED"`) || !strings.Contains(text, "cannot store this: ") || !strings.Contains(text, want) {
+	if answer.StatusCode != http.StatusRequestEntityTooLarge || !strings.Contains(text, `"DENIED"`) ||
+		!strings.Contains(text, "cannot store this: ") || !strings.Contains(text, want) {
 		t.Errorf("%s: %s %s", method, answer.Status, text)
 	}
 	if took := time.Since(began); took > 10*time.Second {

@@ -16,7 +16,9 @@ import (
 
 func node(t *testing.T, name string, ports, mounts []string) topology.ClusterNode {
 	t.Helper()
-	return topology.ClusterNode{Name: name, Spec: topology.Spec{Ports: published(t, ports...), Mounts: mounted(t, mounts...)}}
+	return topology.ClusterNode{
+		Name: name, Spec: topology.Spec{Ports: published(t, ports...), Mounts: mounted(t, mounts...)},
+	}
 }
 
 func published(t *testing.T, texts ...string) (all []config.PublishedPort) {
@@ -48,7 +50,8 @@ func TestPortsTwice(t *testing.T) {
 		{[]string{"8080:1", "8080:2"}, nil, 1},
 		{[]string{"8080:1"}, []string{"8080:1/udp", "0.0.0.0:8080:1", "8081:1"}, 0},
 	} {
-		if errs := portsTwice([]topology.ClusterNode{node(t, "a", c.one, nil), node(t, "b", c.other, nil)}); len(errs) != c.want {
+		if errs := portsTwice([]topology.ClusterNode{node(t, "a", c.one, nil),
+			node(t, "b", c.other, nil)}); len(errs) != c.want {
 			t.Errorf("%v and %v: %v", c.one, c.other, errs)
 		}
 	}
@@ -60,13 +63,16 @@ func TestPortsTakenAndMountsMissing(t *testing.T) {
 	defer l.Close()
 	port := l.Addr().(*net.TCPAddr).Port
 	dir := t.TempDir()
-	nodes := []topology.ClusterNode{node(t, "a", []string{fmt.Sprintf("%d:80", port)}, []string{dir + ":/a", dir + "/none:/b"})}
+	nodes := []topology.ClusterNode{node(t, "a", []string{fmt.Sprintf("%d:80", port)},
+		[]string{dir + ":/a", dir + "/none:/b"})}
 	elsewhere := []topology.ClusterNode{node(t, "b", []string{fmt.Sprintf("127.0.0.2:%d:80", port)}, nil)}
 	if err := portsTaken(elsewhere); err != nil {
 		t.Errorf("the port of another address: %v", err)
 	}
 	text := errors.Join(portsTaken(nodes), mountsMissing(nodes)).Error()
-	for _, want := range []string{fmt.Sprintf(`port "%d:80" is taken`, port), "/none:/b", "[node-port]", "[node-mount]"} {
+	for _, want := range []string{
+		fmt.Sprintf(`port "%d:80" is taken`, port), "/none:/b", "[node-port]", "[node-mount]",
+	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%s lacks %s", text, want)
 		}
@@ -88,7 +94,8 @@ func TestTheAPIPortOfARemoteEngine(t *testing.T) {
 	setup := testhost.Setup{Cluster: unitCluster(t), Publish: true, APIPort: l.Addr().(*net.TCPAddr).Port}
 	for remote, want := range map[bool]int{false: 1, true: 0} {
 		err := checks{Setup: setup, engine: engineMachine{remote: remote}}.portTaken(t.Context())
-		if found := step.Problems(err); len(found) != want || want > 0 && !strings.HasPrefix(found[0].Text, "--apiserver-port ") {
+		if found := step.Problems(err); len(found) != want || want > 0 &&
+			!strings.HasPrefix(found[0].Text, "--apiserver-port ") {
 			t.Errorf("remote %t: %v", remote, err)
 		}
 	}

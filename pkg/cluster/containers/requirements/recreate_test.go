@@ -38,7 +38,10 @@ func TestHostsThatAreCreatedAgain(t *testing.T) {
 	state := topology.Observed(found)
 	for recreate, want := range map[bool][]string{false: nil, true: {"cluster-cpus", "node-mount", "node-port"}} {
 		nodes := topology.Request{Subnet: topology.DefaultSubnet, Nodes: specs}.Topology("k", topology.State{})
-		c := checks{testhost.Setup{Topology: nodes}, recreate, state, engineMachine{root: "/", cpus: 2, memory: 1 << 30, here: true}}
+		c := checks{
+			testhost.Setup{Topology: nodes}, recreate, state,
+			engineMachine{root: "/", cpus: 2, memory: 1 << 30, here: true},
+		}
 		errs, err := c.capacity(t.Context())
 		must.NoError(t, err)
 		var names []string
@@ -73,7 +76,8 @@ func TestAnotherPortOfTheFront(t *testing.T) {
 	}
 	own, other := taken(), taken()
 	_, err := c.Engine.ContainerCreate(t.Context(), client.ContainerCreateOptions{
-		Name: containers.LoadBalancerName(c.Name), Config: &container.Config{Image: image, Cmd: []string{"/front"}, Labels: labels},
+		Name:   containers.LoadBalancerName(c.Name),
+		Config: &container.Config{Image: image, Cmd: []string{"/front"}, Labels: labels},
 		HostConfig: &container.HostConfig{NetworkMode: "none", PortBindings: network.PortMap{
 			network.MustParsePort("6443/tcp"): {{HostIP: netip.MustParseAddr("127.0.0.1"), HostPort: fmt.Sprint(own)}},
 		}},
@@ -91,7 +95,8 @@ func TestAnotherPortOfTheFront(t *testing.T) {
 func unitCluster(t *testing.T) containers.Cluster {
 	t.Helper()
 	name := fmt.Sprintf("unit-%d", os.Getpid())
-	s, err := session.Open(session.Selection{Name: name, Provider: containers.EngineChoice{}, CacheDir: t.TempDir()}, nil)
+	s, err := session.Open(session.Selection{Name: name, Provider: containers.EngineChoice{}, CacheDir: t.TempDir()},
+		nil)
 	must.NoError(t, err)
 	t.Cleanup(func() { must.NoError(t, s.Close()) })
 	c, err := containers.Of(s)

@@ -34,7 +34,8 @@ func TestConstantFiles(t *testing.T) {
 	upper := filepath.Join(disk, snapshots, "3")
 	must.NoError(t, os.Mkdir(upper+"/work", 0o755))
 	merged := t.TempDir()
-	options := "lowerdir=" + filepath.Join(disk, snapshots, "1/fs") + ",upperdir=" + upper + "/fs,workdir=" + upper + "/work"
+	options := "lowerdir=" + filepath.Join(disk, snapshots, "1/fs") + ",upperdir=" + upper +
+		"/fs,workdir=" + upper + "/work"
 	must.NoError(t, syscall.Mount("overlay", merged, "overlay", 0, options))
 	must.NoError(t, syscall.Unmount(merged, 0))
 
@@ -44,7 +45,10 @@ func TestConstantFiles(t *testing.T) {
 	must.NoError(t, err)
 	got := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
 	slices.Sort(got)
-	want := []string{snapshots + "/1/fs/usr/bin/large", "docker-bootstrap/overlay2/ab/diff/etcd", "host/bin/kube-bootstrap", "kube-bootstrap/bin/kube-bootstrap"}
+	want := []string{
+		snapshots + "/1/fs/usr/bin/large", "docker-bootstrap/overlay2/ab/diff/etcd", "host/bin/kube-bootstrap",
+		"kube-bootstrap/bin/kube-bootstrap",
+	}
 	if !slices.Equal(got, want) {
 		t.Errorf("constant files %q, want %q", got, want)
 	}
