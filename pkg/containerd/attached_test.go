@@ -35,14 +35,18 @@ func TestFollowLease(t *testing.T) {
 		ip link set vethhere master docker0
 		ip link add vethlost type veth peer name b`)
 	files := host.Files{Root: t.TempDir()}
-	for pod, address := range map[string]string{"here": "10.1.7.200/24", "lost": "10.1.7.201/24", "moved": "10.1.9.200/24", "gone": "10.1.9.201/24"} {
+	for pod, address := range map[string]string{
+		"here": "10.1.7.200/24", "lost": "10.1.7.201/24", "moved": "10.1.9.200/24", "gone": "10.1.9.201/24",
+	} {
 		note(t, files, pod, address)
 	}
-	must.NoError(t, errors.Join(files.Remove("/run/netns/cni-gone"), files.Write("/var/lib/cni/results/kube-bootstrap-cut-eth0", []byte("{"), 0o600)))
+	must.NoError(t, errors.Join(files.Remove("/run/netns/cni-gone"),
+		files.Write("/var/lib/cni/results/kube-bootstrap-cut-eth0", []byte("{"), 0o600)))
 	leased := func() (subnet.Lease, error) {
 		return subnet.Lease{Subnet: netip.MustParsePrefix("10.1.7.1/24"), MTU: 1450}, nil
 	}
-	const moved, lost = "recreate the pod default/moved: its address 10.1.9.200 is not in 10.1.7.0/24", "attach vethlost of the pod default/lost to docker0"
+	const moved, lost = "recreate the pod default/moved: its address 10.1.9.200 is not in 10.1.7.0/24",
+		"attach vethlost of the pod default/lost to docker0"
 	s := FollowLease(files, "", leased)
 	if diff, err := s.Check(t.Context()); err != nil || diff.String() != moved+"; "+lost {
 		t.Errorf("got %q, %v", diff, err)
@@ -65,8 +69,10 @@ func TestClosedHostPorts(t *testing.T) {
 	hosttest.InNetns(t)
 	files := host.Files{Root: t.TempDir()}
 	note(t, files, "silent", "10.1.7.200/24")
-	text := strings.Replace(fmt.Sprintf(notedPod, "web", "10.1.7.201/24"), `"result"`, `"capabilityArgs":{"portMappings":[{"hostPort":8080,"containerPort":80,"protocol":"tcp"}]},"result"`, 1)
-	must.NoError(t, errors.Join(files.Write("/var/lib/cni/results/kube-bootstrap-web-eth0", []byte(text), 0o600), files.Write("/run/netns/cni-web", nil, 0o600)))
+	text := strings.Replace(fmt.Sprintf(notedPod, "web", "10.1.7.201/24"), `"result"`,
+		`"capabilityArgs":{"portMappings":[{"hostPort":8080,"containerPort":80,"protocol":"tcp"}]},"result"`, 1)
+	must.NoError(t, errors.Join(files.Write("/var/lib/cni/results/kube-bootstrap-web-eth0", []byte(text), 0o600),
+		files.Write("/run/netns/cni-web", nil, 0o600)))
 	for _, c := range []struct {
 		do     string
 		closed int

@@ -20,8 +20,7 @@ const (
 	cniConfDir = "/etc/cni/net.d"
 )
 
-// configMark is the first line of our config. This line identifies our file if the record
-// was lost.
+// configMark is the first line of our config. This line identifies our file if the record was lost.
 const configMark = "# Written by kube-bootstrap; its turndown restores the original file.\n"
 
 // wanted is the configuration that pods need.
@@ -33,7 +32,8 @@ type wanted struct {
 }
 
 // criNames are all names under which CRI can be disabled.
-var criNames = []string{"cri", "io.containerd.grpc.v1.cri", "io.containerd.cri.v1.images", "io.containerd.cri.v1.runtime"}
+var criNames = []string{"cri", "io.containerd.grpc.v1.cri", "io.containerd.cri.v1.images",
+	"io.containerd.cri.v1.runtime"}
 
 // configFile is config.toml, with the names of version 2 or later, and the list of its changes.
 type configFile struct {
@@ -65,9 +65,8 @@ func configProblem(text string) error {
 	return &step.Problem{Name: "containerd-config", Text: configPath + ": " + text, Remedy: "correct it"}
 }
 
-// mergeConfig returns the config with the wanted values, and the changes. It
-// keeps all other values, and does not write defaults. A version of 2 or more
-// stays, because a later containerd reads it too:
+// mergeConfig returns the config with the wanted values, and the changes. It keeps all other values, and does not
+// write defaults. A version of 2 or more stays, because a later containerd reads it too:
 //
 //	version   sandbox image                                   everything else of CRI
 //	2         plugins."io.containerd.grpc.v1.cri".sandbox_image  the same
@@ -127,8 +126,8 @@ func (c *configFile) version() int64 {
 	return version
 }
 
-// withoutOurs returns a config without the values that mergeConfig sets, or
-// nil if nothing else remains. It cannot restore values that these replaced.
+// withoutOurs returns a config without the values that mergeConfig sets, or nil if nothing else remains. It cannot
+// restore values that these replaced.
 func withoutOurs(data []byte, w wanted) ([]byte, error) {
 	c, err := parseConfig(data)
 	if err != nil {
@@ -166,8 +165,8 @@ func (c *configFile) setHosts() error {
 	for _, old := range []string{"mirrors", "configs"} {
 		if set, _ := c.get(c.registry(old)...).(map[string]any); len(set) > 0 {
 			return &step.Problem{
-				Name:   "containerd-registry",
-				Text:   configPath + ": its CRI has registry." + old + ", which containerd does not accept together with a private registry",
+				Name: "containerd-registry", Text: configPath + ": its CRI has registry." + old +
+					", which containerd does not accept together with a private registry",
 				Remedy: "move it into " + hostsDir + " and remove it there",
 			}
 		}

@@ -95,8 +95,7 @@ func (s Socket) with(ctx context.Context, do func(context.Context, *client.Clien
 	return do(namespaces.WithNamespace(ctx, namespace), c)
 }
 
-// withCRI calls do with a client of CRI. CRI still lists pods that were removed through
-// containerd's own API.
+// withCRI calls do with a client of CRI. CRI still lists pods that were removed through containerd's own API.
 func (s Socket) withCRI(ctx context.Context, do func(runtime.RuntimeServiceClient) error) error {
 	return s.with(ctx, func(_ context.Context, c *client.Client) error {
 		conn, ok := c.Conn().(grpc.ClientConnInterface)
@@ -135,11 +134,12 @@ func MissingProblem() error {
 	if host.HasProgram("containerd") {
 		return nil
 	}
-	return &step.Problem{Name: "containerd-missing", Firm: true, Text: "containerd is not installed on this host", Remedy: "install it (containerd or containerd.io)"}
+	return &step.Problem{Name: "containerd-missing", Firm: true, Text: "containerd is not installed on this host",
+		Remedy: "install it (containerd or containerd.io)"}
 }
 
-// OldProblem returns the problem that the host's containerd is older than a release
-// [containerd-version]. It ignores that containerd is missing.
+// OldProblem returns the problem that the host's containerd is older than a release [containerd-version]. It ignores
+// that containerd is missing.
 func OldProblem(ctx context.Context, oldest string) error {
 	if MissingProblem() != nil {
 		return nil
@@ -157,7 +157,8 @@ func tooOld(installed *version.Version, oldest string) error {
 	}
 	return &step.Problem{
 		Name: "containerd-version",
-		Text: fmt.Sprintf("the containerd of this host is %s, and this Kubernetes needs %s or newer", installed, oldest), Remedy: "update containerd",
+		Text: fmt.Sprintf("the containerd of this host is %s, and this Kubernetes needs %s or newer",
+			installed, oldest), Remedy: "update containerd",
 	}
 }
 

@@ -25,10 +25,9 @@ var fullNames = map[string]string{
 	"zfs":       "io.containerd.snapshotter.v1.zfs",
 }
 
-// toVersion2 replaces the names of version 1, which is also the version of a file without
-// one, as that of Docker's packages: containerd 2.0 to 2.2 ignores the settings of CRI with
-// them (https://github.com/containerd/containerd/pull/12608). Every supported containerd
-// reads version 2.
+// toVersion2 replaces the names of version 1, which is also the version of a file without one, as that of Docker's
+// packages: containerd 2.0 to 2.2 ignores the settings of CRI with them
+// (https://github.com/containerd/containerd/pull/12608). Every supported containerd reads version 2.
 func (c *configFile) toVersion2() error {
 	if c.version() >= 2 || len(c.root) == 0 {
 		return nil
@@ -78,5 +77,6 @@ func fullName(name string) (string, error) {
 	case strings.HasSuffix(name, "-service"):
 		return "io.containerd.service.v1." + name, nil
 	}
-	return "", fmt.Errorf("the plugin %q has no known name in version 2 of the file; write its full name, as `ctr plugins ls` shows it (TYPE.ID)", name)
+	return "", fmt.Errorf("the plugin %q has no known name in version 2 of the file; write its full name, as `ctr "+
+		"plugins ls` shows it (TYPE.ID)", name)
 }
