@@ -24,7 +24,9 @@ import (
 func inContainer(t *testing.T, name string) *Engine {
 	t.Helper()
 	engine, image := emptyImage(t, name)
-	must.NoError(t, engine.Run(t.Context(), Container{Name: name, Image: image, Command: []string{"/bin/sleep", "1000"}, Mounts: programs()}))
+	must.NoError(t, engine.Run(t.Context(), Container{
+		Name: name, Image: image, Command: []string{"/bin/sleep", "1000"}, Mounts: programs(),
+	}))
 	return engine
 }
 
@@ -60,7 +62,9 @@ func TestAShellEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	stdin, open := io.Pipe()
 	defer open.Close()
-	shell := Shell{Args: []string{"/bin/sh", "-c", "echo ready; exec sleep 1000"}, Input: stdin, Output: cancels(cancel)}
+	shell := Shell{
+		Args: []string{"/bin/sh", "-c", "echo ready; exec sleep 1000"}, Input: stdin, Output: cancels(cancel),
+	}
 	ended := make(chan error, 1)
 	go func() { ended <- engine.ShellIn(ctx, name, shell) }()
 	select {
@@ -87,7 +91,10 @@ func TestNothingIsWrittenAfterAnInterrupt(t *testing.T) {
 		conn, engine := net.Pipe()
 		ctx, cancel := context.WithCancel(t.Context())
 		output := make(blocked)
-		run := &execution{command: host.Command{Stdout: output}, stream: client.HijackedResponse{Conn: conn, Reader: bufio.NewReader(conn)}}
+		run := &execution{
+			command: host.Command{Stdout: output},
+			stream:  client.HijackedResponse{Conn: conn, Reader: bufio.NewReader(conn)},
+		}
 		returned := make(chan error, 1)
 		go func() { returned <- run.copy(ctx) }()
 		_, err := engine.Write(append([]byte{byte(stdcopy.Stdout), 0, 0, 0, 0, 0, 0, 4}, "text"...))

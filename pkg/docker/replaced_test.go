@@ -16,7 +16,10 @@ func TestADirectoryThatWasReplaced(t *testing.T) {
 	const name = "kube-bootstrap-test-replaced"
 	engine, image := emptyImage(t, name)
 	dir := t.TempDir() + "/seen"
-	c := Container{Name: name, Image: image, Command: []string{"/bin/sleep", "600"}, Mounts: append(programs(), Mount{Source: dir, Target: "/seen"})}
+	c := Container{
+		Name: name, Image: image, Command: []string{"/bin/sleep", "600"},
+		Mounts: append(programs(), Mount{Source: dir, Target: "/seen"}),
+	}
 	for _, replace := range []bool{false, true} {
 		if err := os.RemoveAll(dir); err != nil && replace {
 			t.Fatal(err)

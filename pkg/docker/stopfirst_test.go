@@ -19,8 +19,12 @@ func TestAReplacedProgramMayEnd(t *testing.T) {
 	for _, gentle := range []bool{true, false} {
 		dir := t.TempDir()
 		c := Container{
-			Name: name, Image: image, StopFirst: gentle, Mounts: append(programs(), Mount{Source: dir, Target: "/seen"}),
-			Command: []string{"/bin/sh", "-c", "trap 'sleep 0.5; echo >/seen/ended; exit' TERM; echo >/seen/ready; while :; do sleep 0.1; done"},
+			Name: name, Image: image, StopFirst: gentle,
+			Mounts: append(programs(), Mount{Source: dir, Target: "/seen"}),
+			Command: []string{
+				"/bin/sh", "-c",
+				"trap 'sleep 0.5; echo >/seen/ended; exit' TERM; echo >/seen/ready; while :; do sleep 0.1; done",
+			},
 		}
 		must.NoError(t, engine.Run(t.Context(), c))
 		ready := func(context.Context) error { _, err := os.Stat(dir + "/ready"); return err }

@@ -18,10 +18,13 @@ func TestWatch(t *testing.T) {
 		restart, script, want string
 		before                int // restarts before the watch
 	}{
-		"again and again":     {"unless-stopped", "echo unknown flag --x; exit 3", "the last time with exit code 3", 0},
-		"for good":            {"no", "echo unknown flag --x; exit 3", "ended with exit code 3", 0},
-		"it waits for others": {"unless-stopped", "[ -e /tmp/second ] && exec sleep 600; touch /tmp/second; exit 1", "", 0},
-		"it ended before":     {"unless-stopped", "[ -e /tmp/4 ] && exec sleep 600; for n in 1 2 3 4; do [ -e /tmp/$n ] || { touch /tmp/$n; exit 1; }; done", "", 3},
+		"again and again": {"unless-stopped", "echo unknown flag --x; exit 3", "the last time with exit code 3", 0},
+		"for good":        {"no", "echo unknown flag --x; exit 3", "ended with exit code 3", 0},
+		"it waits for others": {"unless-stopped", "[ -e /tmp/second ] && exec sleep 600; touch /tmp/second; exit 1", "",
+			0},
+		"it ended before": {"unless-stopped",
+			"[ -e /tmp/4 ] && exec sleep 600; for n in 1 2 3 4; do [ -e /tmp/$n ] || { touch /tmp/$n; exit 1; }; done",
+			"", 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := runShell(t, engine, image, c.restart, "sleep 0.2; mkdir -p /tmp; "+c.script)
@@ -36,7 +39,8 @@ func TestWatch(t *testing.T) {
 			}
 			defer cancel()
 			err := s.Watch(ctx)
-			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasSuffix(err.Error(), "unknown flag --x")) {
+			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) ||
+				!strings.HasSuffix(err.Error(), "unknown flag --x")) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
 		})

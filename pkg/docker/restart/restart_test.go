@@ -63,24 +63,31 @@ func TestContainersOverARestart(t *testing.T) {
 			t.Errorf("%v does not contain %q", failed, part)
 		}
 	}
-	if after, err := Running(t.Context(), engine); err != nil || len(after) != 3 || !slices.ContainsFunc(after, func(c RunningContainer) bool { return c.Name == "paused" && c.Paused }) {
+	if after, err := Running(t.Context(), engine); err != nil || len(after) != 3 ||
+		!slices.ContainsFunc(after, func(c RunningContainer) bool { return c.Name == "paused" && c.Paused }) {
 		t.Errorf("afterwards: %+v, %v", after, err)
 	}
 	must.NoError(t, Stop(t.Context(), engine, all))
 }
 
 // startOwn starts a container of the user, which ends at once when it is stopped.
-func startOwn(t *testing.T, engine *docker.Engine, name string, labels map[string]string, change func(*container.HostConfig)) {
+func startOwn(
+	t *testing.T, engine *docker.Engine, name string, labels map[string]string, change func(*container.HostConfig),
+) {
 	t.Helper()
 	const image = "kube-bootstrap-test-restart:1"
 	must.NoError(t, engine.Images().Import(t.Context(), image, bytes.NewReader(make([]byte, 1024))))
-	hc := &container.HostConfig{NetworkMode: "host", Binds: []string{"/bin:/bin:ro", "/lib:/lib:ro", "/lib64:/lib64:ro", "/usr:/usr:ro"}}
+	hc := &container.HostConfig{
+		NetworkMode: "host", Binds: []string{"/bin:/bin:ro", "/lib:/lib:ro", "/lib64:/lib64:ro", "/usr:/usr:ro"},
+	}
 	if change != nil {
 		change(hc)
 	}
 	_, err := engine.ContainerCreate(t.Context(), client.ContainerCreateOptions{
 		Name: name, HostConfig: hc,
-		Config: &container.Config{Image: image, Entrypoint: []string{"/bin/sleep", "1000"}, Labels: labels, StopSignal: "SIGKILL"},
+		Config: &container.Config{
+			Image: image, Entrypoint: []string{"/bin/sleep", "1000"}, Labels: labels, StopSignal: "SIGKILL",
+		},
 	})
 	must.NoError(t, err)
 	_, err = engine.ContainerStart(t.Context(), name, client.ContainerStartOptions{})
