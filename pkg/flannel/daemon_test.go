@@ -21,9 +21,11 @@ func testDaemon(t *testing.T) Flanneld {
 		Files: files, Image: "flannel:test",
 		Etcd: EtcdAccess{
 			Files: files, Endpoints: []string{"https://10.0.0.1:2379", "https://10.0.0.2:2379"},
-			CA: "/etc/kubernetes/pki/etcd/ca.crt", Cert: "/etc/kubernetes/pki/flannel.crt", Key: "/etc/kubernetes/pki/flannel.key",
+			CA: "/etc/kubernetes/pki/etcd/ca.crt", Cert: "/etc/kubernetes/pki/flannel.crt",
+			Key: "/etc/kubernetes/pki/flannel.key",
 		},
-		PublicIP: netip.MustParseAddr("10.0.0.3"), IPMasq: true, SubnetDir: "/var/lib/kube-bootstrap/flannel", RestartPolicy: "unless-stopped",
+		PublicIP: netip.MustParseAddr("10.0.0.3"), IPMasq: true, SubnetDir: "/var/lib/kube-bootstrap/flannel",
+		RestartPolicy: "unless-stopped",
 	}
 }
 
@@ -41,8 +43,10 @@ func TestContainerAsksForLittle(t *testing.T) {
 		}
 	}
 	want := "flanneld --etcd-endpoints=https://10.0.0.1:2379,https://10.0.0.2:2379 --etcd-prefix=/coreos.com/network" +
-		" --etcd-cafile=/etc/kubernetes/pki/etcd/ca.crt --etcd-certfile=/etc/kubernetes/pki/flannel.crt --etcd-keyfile=/etc/kubernetes/pki/flannel.key" +
-		" --subnet-file=/var/lib/kube-bootstrap/flannel/subnet.env --ip-masq=true --healthz-port=0 --iface=10.0.0.3 --public-ip=10.0.0.3"
+		" --etcd-cafile=/etc/kubernetes/pki/etcd/ca.crt --etcd-certfile=/etc/kubernetes/pki/flannel.crt " +
+		"--etcd-keyfile=/etc/kubernetes/pki/flannel.key" +
+		" --subnet-file=/var/lib/kube-bootstrap/flannel/subnet.env --ip-masq=true --healthz-port=0 --iface=10.0.0.3 " +
+		"--public-ip=10.0.0.3"
 	if got := strings.Join(c.Command, " "); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -64,7 +68,8 @@ func TestRenewedCertificateReplacesContainer(t *testing.T) {
 // missing or damaged. On a host on which flanneld never ran, they are the user's.
 func TestUndoRemovesTheRoutesOfHostGW(t *testing.T) {
 	hosttest.InNetns(t)
-	hosttest.Shell(t, "ip link add eth0 type veth peer name eth1\nip link set eth1 up\nip addr add 10.5.0.1/24 dev eth0\nip link set eth0 up")
+	hosttest.Shell(t, "ip link add eth0 type veth peer name eth1\nip link set eth1 up\nip addr add 10.5.0.1/24 dev "+
+		"eth0\nip link set eth0 up")
 	const ran = "/var/lib/kube-bootstrap/flannel"
 	for name, c := range map[string]struct {
 		dir, file string
@@ -95,7 +100,8 @@ func TestUndoRemovesTheRoutesOfHostGW(t *testing.T) {
 		}
 		routes, err := links.Routes()
 		must.NoError(t, err)
-		if kept := slices.ContainsFunc(routes, func(r links.Route) bool { return r.Dst.String() == "10.1.3.0/24" }); kept != c.kept {
+		if kept := slices.ContainsFunc(routes,
+			func(r links.Route) bool { return r.Dst.String() == "10.1.3.0/24" }); kept != c.kept {
 			t.Errorf("%s: the route is kept: %t", name, kept)
 		}
 	}

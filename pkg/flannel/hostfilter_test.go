@@ -17,7 +17,8 @@ import (
 func testFilter() HostFilter {
 	return HostFilter{
 		Backend: "vxlan", PublicIP: netip.MustParseAddr("192.0.2.1"), Network: netip.MustParsePrefix("10.1.0.0/16"),
-		Trusted: []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24"), netip.MustParsePrefix("198.51.0.0/16")}, KubeletPort: 10250, PeerPort: 2380, ClientPort: 2379,
+		Trusted:     []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24"), netip.MustParsePrefix("198.51.0.0/16")},
+		KubeletPort: 10250, PeerPort: 2380, ClientPort: 2379,
 	}
 }
 
@@ -37,11 +38,13 @@ func TestHostFilterIsRestored(t *testing.T) {
 	for do, want := range map[string]string{
 		"true":              "",
 		"nft flush ruleset": replace,
-		"nft flush chain inet kube-bootstrap-hosts etcd":                         replace,
-		"nft delete element inet kube-bootstrap-hosts hosts { 192.0.2.2 }":       "accept hosts from 192.0.2.2",
-		"nft add element inet kube-bootstrap-hosts control-planes { 192.0.2.9 }": "no longer accept control-planes from 192.0.2.9",
-		"nft flush set inet kube-bootstrap-hosts control-planes":                 "accept control-planes from 192.0.2.3; accept control-planes from 192.0.2.4",
-		"iptables -A INPUT -p tcp --dport 22 -j ACCEPT\niptables -F":             "",
+		"nft flush chain inet kube-bootstrap-hosts etcd":                   replace,
+		"nft delete element inet kube-bootstrap-hosts hosts { 192.0.2.2 }": "accept hosts from 192.0.2.2",
+		"nft add element inet kube-bootstrap-hosts control-planes { 192.0.2.9 }": "no longer accept control-planes " +
+			"from 192.0.2.9",
+		"nft flush set inet kube-bootstrap-hosts control-planes": "accept control-planes from 192.0.2.3; accept " +
+			"control-planes from 192.0.2.4",
+		"iptables -A INPUT -p tcp --dport 22 -j ACCEPT\niptables -F": "",
 	} {
 		f := appliedFilter(t)
 		hosttest.Shell(t, do)
@@ -108,7 +111,8 @@ func TestHostFilterDropsPacketsOfOtherHosts(t *testing.T) {
 	hosttest.Shell(t, "ip netns add "+neighbour)
 	t.Cleanup(func() { hosttest.Shell(t, "ip netns del "+neighbour) })
 	hosttest.Shell(t, "ip link set lo up\nip link add eth0 type veth peer name eth0 netns "+neighbour)
-	hosttest.Shell(t, "ip addr add 192.0.2.1/24 dev eth0\nip link set eth0 up\nip route add default dev eth0\nip -n "+neighbour+" link set eth0 up")
+	hosttest.Shell(t, "ip addr add 192.0.2.1/24 dev eth0\nip link set eth0 up\nip route add default dev eth0\nip -n "+
+		neighbour+" link set eth0 up")
 	for _, address := range []string{"192.0.2.2", "192.0.2.3", "192.0.2.4", "192.0.2.99", "198.51.100.7", "10.1.9.5"} {
 		hosttest.Shell(t, "ip -n "+neighbour+" addr add "+address+"/24 dev eth0")
 	}
@@ -126,10 +130,12 @@ func TestHostFilterDropsPacketsOfOtherHosts(t *testing.T) {
 		defer l.Close()
 	}
 	for _, c := range []struct{ from, open string }{
-		{"192.0.2.99", "2379 6443"},                   // not a host of the cluster; it may be a control plane that joins
-		{"192.0.2.2", "8472 10250 6443"},              // a worker
-		{"192.0.2.3", "8472 10250 2379 2380 6443"},    // a control plane
-		{"192.0.2.4", "10250 2379 2380 6443"},         // a second address of a control plane, or a control plane without a lease
+		// not a host of the cluster; it may be a control plane that joins
+		{"192.0.2.99", "2379 6443"},
+		{"192.0.2.2", "8472 10250 6443"},           // a worker
+		{"192.0.2.3", "8472 10250 2379 2380 6443"}, // a control plane
+		// a second address of a control plane, or a control plane without a lease
+		{"192.0.2.4", "10250 2379 2380 6443"},
 		{"10.1.9.5", "10250 6443"},                    // a pod
 		{"198.51.100.7", "8472 10250 2379 2380 6443"}, // a trusted network
 	} {
@@ -162,8 +168,10 @@ func TestHostFilterDropsPacketsOfOtherHosts(t *testing.T) {
 // after it one from a host, which always arrives.
 func arrives(t *testing.T, neighbour string, overlay net.PacketConn) bool {
 	t.Helper()
-	if err := inNeighbour(neighbour, "echo tested >/dev/udp/192.0.2.1/8472; s=$(ip route get 192.0.2.1 | sed -n 's/.* src \\([^ ]*\\).*/\\1/p'); "+
-		"ip route replace 192.0.2.1/32 dev eth0 src 192.0.2.2; echo last >/dev/udp/192.0.2.1/8472; ip route replace 192.0.2.1/32 dev eth0 src $s"); err != nil {
+	if err := inNeighbour(neighbour,
+		"echo tested >/dev/udp/192.0.2.1/8472; s=$(ip route get 192.0.2.1 | sed -n 's/.* src \\([^ ]*\\).*/\\1/p'); "+
+			"ip route replace 192.0.2.1/32 dev eth0 src 192.0.2.2; echo last >/dev/udp/192.0.2.1/8472; ip route "+
+			"replace 192.0.2.1/32 dev eth0 src $s"); err != nil {
 		t.Fatal(err)
 	}
 	arrived := false
@@ -223,14 +231,20 @@ ip netns exec `+other+` nft add chain ip seen input { type filter hook input pri
 	appliedFilter(t)
 	arrives := func(to string, want bool) {
 		t.Helper()
-		hosttest.Shell(t, "ip netns exec "+other+" nft flush chain ip seen input\nip netns exec "+other+" nft add rule ip seen input ip saddr 192.0.2.1 meta l4proto { tcp, udp } th dport { 2379, 2380, 8472, 9999 } counter")
-		_ = exec.Command("timeout", "0.5", "ip", "netns", "exec", pod, "bash", "-c", "echo x >/dev/"+to).Run() // nobody listens
+		hosttest.Shell(t, "ip netns exec "+other+" nft flush chain ip seen input\nip netns exec "+other+
+			" nft add rule ip seen input ip saddr 192.0.2.1 meta l4proto { tcp, udp } th dport { 2379, 2380, 8472, "+
+			"9999 } counter")
+		// nobody listens
+		_ = exec.Command("timeout", "0.5", "ip", "netns", "exec", pod, "bash", "-c", "echo x >/dev/"+to).Run()
 		seen, err := exec.Command("ip", "netns", "exec", other, "nft", "list", "ruleset").CombinedOutput()
 		if arrived := !strings.Contains(string(seen), "packets 0 "); arrived != want || err != nil {
 			t.Errorf("%s: a packet of a pod arrives: %t, %v\n%s", to, arrived, err, seen)
 		}
 	}
-	for to, open := range map[string]bool{"udp/192.0.2.2/8472": false, "tcp/192.0.2.4/2379": false, "tcp/192.0.2.4/2380": false, "udp/192.0.2.2/9999": true, "tcp/192.0.2.4/9999": true} {
+	for to, open := range map[string]bool{
+		"udp/192.0.2.2/8472": false, "tcp/192.0.2.4/2379": false, "tcp/192.0.2.4/2380": false,
+		"udp/192.0.2.2/9999": true, "tcp/192.0.2.4/9999": true,
+	} {
 		arrives(to, open)
 	}
 	hosttest.Shell(t, "ip -n "+pod+" route replace default via 172.20.0.1 src 172.20.0.5") // a network of the user
