@@ -65,7 +65,8 @@ func TestPutBackLeavesWhatTheOwnerChanged(t *testing.T) {
 	if len(left) != 2 || !strings.Contains(left[0], "/etc/replaced.before-kube-bootstrap") {
 		t.Errorf("left %q", left)
 	}
-	if kept, err := f.Read("/etc/replaced.before-kube-bootstrap"); err != nil || string(kept) != "before" || f.Exists("/etc/made.before-kube-bootstrap") {
+	if kept, err := f.Read("/etc/replaced.before-kube-bootstrap"); err != nil || string(kept) != "before" ||
+		f.Exists("/etc/made.before-kube-bootstrap") {
 		t.Errorf("the original is %q, %v", kept, err)
 	}
 }
@@ -104,7 +105,8 @@ func TestReturnReportsALink(t *testing.T) {
 	var left []string
 	ctx := step.WithLeft(t.Context(), func(what string) { left = append(left, what) })
 	must.NoError(t, f.UserFile(path).Return(ctx, []byte("edited"), 0o644))
-	if text, err := f.Read(path); string(text) != "edited" || err != nil || len(left) != 1 || !strings.Contains(left[0], "a symbolic link to managed") {
+	if text, err := f.Read(path); string(text) != "edited" || err != nil || len(left) != 1 ||
+		!strings.Contains(left[0], "a symbolic link to managed") {
 		t.Errorf("the file is %q, %v; reported %q", text, err, left)
 	}
 }
@@ -118,7 +120,9 @@ func TestASymbolicLinkThatWasReplaced(t *testing.T) {
 	}{
 		"by the same link": {func(f Files) error { return f.Symlink(path, "managed") }, ""},
 		"by another link":  {func(f Files) error { return f.Symlink(path, "another") }, "a symbolic link to managed"},
-		"by a file":        {func(f Files) error { return f.Write(path, []byte("new"), 0o644) }, "a symbolic link to managed"},
+		"by a file": {func(f Files) error {
+			return f.Write(path, []byte("new"), 0o644)
+		}, "a symbolic link to managed"},
 	} {
 		f := Files{Root: t.TempDir()}
 		must.NoError(t, f.Symlink(path, "managed"))

@@ -46,7 +46,9 @@ func TestForeignDirectoriesAndLinks(t *testing.T) {
 	must.NoError(t, os.Symlink(f.Path("/tmp/dir/file"), f.Path("/srv/link")))
 	must.NoError(t, errors.Join(os.Chmod(f.Path("/tmp"), 0o777|os.ModeSticky), os.Chown(f.Path("/tmp/dir"), other, 0),
 		os.Lchown(f.Path("/tmp/link"), other, 0)))
-	for path, foreign := range map[string]bool{"/tmp/dir/file": true, "/tmp/link": true, "/srv/link": true, "/srv/file": false, "/missing": false} {
+	for path, foreign := range map[string]bool{
+		"/tmp/dir/file": true, "/tmp/link": true, "/srv/link": true, "/srv/file": false, "/missing": false,
+	} {
 		if Foreign(f, path, 1000) != foreign {
 			t.Errorf("%s: foreign %t", path, !foreign)
 		}

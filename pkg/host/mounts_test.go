@@ -20,7 +20,10 @@ func TestBelow(t *testing.T) {
 `
 	all, err := mountinfo.GetMountsFromReader(strings.NewReader(table), nil)
 	must.NoError(t, err)
-	for dir, want := range map[string]string{"/var/lib/c": "/var/lib/c/a b, /var/lib/c", "/var/lib/c/a b": "/var/lib/c/a b", "/var/lib/c/a": "", "/var/lib/cd": "/var/lib/cd"} {
+	for dir, want := range map[string]string{
+		"/var/lib/c": "/var/lib/c/a b, /var/lib/c", "/var/lib/c/a b": "/var/lib/c/a b", "/var/lib/c/a": "",
+		"/var/lib/cd": "/var/lib/cd",
+	} {
 		if got := strings.Join(below(all, dir), ", "); got != want {
 			t.Errorf("%s: got %q, want %q", dir, got, want)
 		}

@@ -46,7 +46,10 @@ func TestMountedOnItself(t *testing.T) {
 25 22 8:4 / /var/lib/own rw - ext4 /dev/sda4 rw
 26 21 8:1 /srv /srv rw - ext4 /dev/sda1 rw
 `
-	for dir, want := range map[string]bool{"/var/lib/kubelet": true, "/srv": true, "/var/lib/other": false, "/var/lib/own": false, "/var/lib/none": false, "/etc": false} {
+	for dir, want := range map[string]bool{
+		"/var/lib/kubelet": true, "/srv": true, "/var/lib/other": false, "/var/lib/own": false,
+		"/var/lib/none": false, "/etc": false,
+	} {
 		if got := mountedOnItself(parse(t, table), dir); got != want {
 			t.Errorf("%s: %t, want %t", dir, got, want)
 		}

@@ -60,12 +60,14 @@ func TestChangesOfTheNetworkAreReported(t *testing.T) {
 	seen := reports(t, kernel.WatchNetwork)
 	reported(t, seen, kernel.LinkChanged, "ip link set lo down\nip link set lo up")
 	reported(t, seen, kernel.RouteChanged, "ip route add 10.9.0.0/24 dev lo\nip route del 10.9.0.0/24 dev lo")
-	reported(t, seen, kernel.ForwardingChanged, "sysctl -qw net.ipv4.conf.lo.forwarding=1\nsysctl -qw net.ipv4.conf.lo.forwarding=0")
+	reported(t, seen, kernel.ForwardingChanged,
+		"sysctl -qw net.ipv4.conf.lo.forwarding=1\nsysctl -qw net.ipv4.conf.lo.forwarding=0")
 }
 
 func TestRemovedNeighboursOfAVXLANLinkAreReported(t *testing.T) {
 	hosttest.InNetns(t)
-	hosttest.Shell(t, "ip link add vx type vxlan id 7 dstport 8472 dev lo\nip link set vx up\nip link add plain type bridge\nip link set plain up")
+	hosttest.Shell(t, "ip link add vx type vxlan id 7 dstport 8472 dev lo\nip link set vx up\nip link add plain type "+
+		"bridge\nip link set plain up")
 	for _, harm := range []string{
 		"bridge fdb append 0a:00:00:00:00:01 dev vx dst 192.0.2.1\nbridge fdb del 0a:00:00:00:00:01 dev vx",
 		"ip neigh add 10.9.0.0 lladdr 0a:00:00:00:00:01 dev vx nud permanent\nip neigh flush dev vx nud permanent",
@@ -73,7 +75,9 @@ func TestRemovedNeighboursOfAVXLANLinkAreReported(t *testing.T) {
 		reported(t, reports(t, kernel.WatchNetwork), kernel.RouteChanged, harm)
 	}
 	seen := reports(t, kernel.WatchNetwork)
-	reported(t, seen, kernel.LinkChanged, "ip neigh add 10.9.0.0 lladdr 0a:00:00:00:00:01 dev plain nud permanent\nip neigh flush dev plain nud permanent\nip link add other type bridge\nip link del other")
+	reported(t, seen, kernel.LinkChanged,
+		"ip neigh add 10.9.0.0 lladdr 0a:00:00:00:00:01 dev plain nud permanent\nip neigh flush dev plain nud "+
+			"permanent\nip link add other type bridge\nip link del other")
 	if slices.Contains(seen(), kernel.RouteChanged) {
 		t.Errorf("a neighbour of another link is reported: %v", seen())
 	}

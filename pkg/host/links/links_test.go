@@ -37,7 +37,8 @@ func find(t *testing.T, name string) links.Link {
 func TestFindAndDelete(t *testing.T) {
 	within(t)
 	eth0 := find(t, "eth0")
-	if eth0.Type != "veth" || !eth0.Up || eth0.MTU != 1500 || eth0.MAC == "" || !slices.Equal(eth0.Addrs, []netip.Prefix{netip.MustParsePrefix("10.5.0.1/24")}) {
+	if eth0.Type != "veth" || !eth0.Up || eth0.MTU != 1500 || eth0.MAC == "" ||
+		!slices.Equal(eth0.Addrs, []netip.Prefix{netip.MustParsePrefix("10.5.0.1/24")}) {
 		t.Errorf("found %+v", eth0)
 	}
 	all, err := links.All()
@@ -87,7 +88,8 @@ func TestSetBridge(t *testing.T) {
 	}{{"10.7.1.1/24", 1400}, {"10.7.2.1/24", 1450}} {
 		addr := netip.MustParsePrefix(c.addr)
 		must.NoError(t, links.SetBridge("br", addr, c.mtu))
-		if got := find(t, "br"); got.Type != "bridge" || got.MTU != c.mtu || !slices.Equal(got.Addrs, []netip.Prefix{addr}) {
+		if got := find(t, "br"); got.Type != "bridge" || got.MTU != c.mtu ||
+			!slices.Equal(got.Addrs, []netip.Prefix{addr}) {
 			t.Errorf("the bridge is %+v, want %s with MTU %d", got, addr, c.mtu)
 		}
 	}

@@ -45,7 +45,9 @@ func TestRouteTo(t *testing.T) {
 	hosttest.Shell(t, `ip route add 10.1.3.0/24 via 10.5.0.3
 		ip route add unreachable 10.9.0.0/16`)
 	names := links.Names{}
-	for to, want := range map[string]string{"10.5.0.7": "eth0", "10.1.3.4": "eth0 via 10.5.0.3", "10.9.0.1": "", "192.0.2.1": ""} {
+	for to, want := range map[string]string{
+		"10.5.0.7": "eth0", "10.1.3.4": "eth0 via 10.5.0.3", "10.9.0.1": "", "192.0.2.1": "",
+	} {
 		link, via, ok, err := names.RouteTo(netip.MustParseAddr(to))
 		got := link
 		if via.IsValid() {

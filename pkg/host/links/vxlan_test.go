@@ -62,10 +62,12 @@ func TestPermanentNeighbours(t *testing.T) {
 		bridge fdb add 0a:00:00:00:00:02 dev vx dst 10.5.0.2 self permanent`)
 	got, err := links.PermanentNeighbours("vx")
 	must.NoError(t, err)
-	if want := map[netip.Addr]string{netip.MustParseAddr("10.1.2.0"): "0a:00:00:00:00:02"}; !maps.Equal(got.MACs, want) {
+	if want := map[netip.Addr]string{netip.MustParseAddr("10.1.2.0"): "0a:00:00:00:00:02"}; !maps.Equal(got.MACs,
+		want) {
 		t.Errorf("MAC addresses %v, want %v", got.MACs, want)
 	}
-	if want := map[string]netip.Addr{"0a:00:00:00:00:02": netip.MustParseAddr("10.5.0.2")}; !maps.Equal(got.Hosts, want) {
+	if want := map[string]netip.Addr{"0a:00:00:00:00:02": netip.MustParseAddr("10.5.0.2")}; !maps.Equal(got.Hosts,
+		want) {
 		t.Errorf("hosts %v, want %v", got.Hosts, want)
 	}
 }

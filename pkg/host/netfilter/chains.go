@@ -34,7 +34,8 @@ func deleteChains(ctx context.Context, program string, selected func(chain strin
 		if deletion == "" {
 			return nil
 		}
-		_, err = host.Command{Args: []string{program + "-restore", "-w", strconv.Itoa(lockSeconds), "--noflush"}, Stdin: strings.NewReader(deletion)}.Run(ctx)
+		_, err = host.Command{Args: []string{program + "-restore", "-w", strconv.Itoa(lockSeconds), "--noflush"},
+			Stdin: strings.NewReader(deletion)}.Run(ctx)
 		if err == nil || try == tries {
 			return err
 		}

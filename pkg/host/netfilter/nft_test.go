@@ -12,7 +12,10 @@ import (
 func TestReplaceNftTable(t *testing.T) {
 	hosttest.InNetns(t)
 	table := func(version string) NftTable {
-		return NftTable{Name: "inet of-test", Comment: version, Body: "\tchain a {\n\t\tct state invalid drop comment \"" + version + "\"\n\t}"}
+		return NftTable{
+			Name: "inet of-test", Comment: version,
+			Body: "\tchain a {\n\t\tct state invalid drop comment \"" + version + "\"\n\t}",
+		}
 	}
 	want := func(version string, exists bool) {
 		t.Helper()

@@ -15,11 +15,13 @@ func TestTablesOfTheKernel(t *testing.T) {
 	if names, supported, err := kernelTables(); len(names) > 0 || !supported || err != nil {
 		t.Fatalf("a new namespace: %q, %t, %v", names, supported, err)
 	}
-	hosttest.Shell(t, "nft add table ip of-ip\nnft add table ip6 of-ip6\nnft add table inet of-inet\nnft add table arp of-arp\nnft add table bridge of-bridge\nnft add table netdev of-netdev")
+	hosttest.Shell(t, "nft add table ip of-ip\nnft add table ip6 of-ip6\nnft add table inet of-inet\nnft add table "+
+		"arp of-arp\nnft add table bridge of-bridge\nnft add table netdev of-netdev")
 	names, _, err := kernelTables()
 	must.NoError(t, err)
 	slices.Sort(names)
-	if want := []string{"arp of-arp", "bridge of-bridge", "inet of-inet", "ip of-ip", "ip6 of-ip6", "netdev of-netdev"}; !slices.Equal(names, want) {
+	if want := []string{"arp of-arp", "bridge of-bridge", "inet of-inet", "ip of-ip", "ip6 of-ip6",
+		"netdev of-netdev"}; !slices.Equal(names, want) {
 		t.Errorf("got %q, want %q", names, want)
 	}
 }
@@ -64,7 +66,8 @@ func TestNoProgramAndNoRules(t *testing.T) {
 func TestTablesOfIptables(t *testing.T) {
 	for name, want := range map[string]bool{
 		"ip filter": true, "ip6 nat": true, "ip filter INPUT": true, "ip6 raw PREROUTING": true,
-		"inet filter": false, "inet filter input": false, "ip kube-proxy": false, "ip kube-proxy filter": false, "ip": false, "": false,
+		"inet filter": false, "inet filter input": false, "ip kube-proxy": false, "ip kube-proxy filter": false,
+		"ip": false, "": false,
 	} {
 		if OfIptables(name) != want {
 			t.Errorf("%q: got %t", name, !want)

@@ -14,16 +14,20 @@ import (
 // meant continues.
 func TestEnd(t *testing.T) {
 	start := func(script string, args ...string) *exec.Cmd {
-		cmd := exec.CommandContext(t.Context(), "bash", append([]string{"-c", script + " while :; do sleep 0.01; done", "one"}, args...)...)
+		cmd := exec.CommandContext(t.Context(), "bash",
+			append([]string{"-c", script + " while :; do sleep 0.01; done", "one"}, args...)...)
 		must.NoError(t, cmd.Start())
 		return cmd
 	}
-	polite, deaf, other := start("", "--of", t.Name()), start("trap '' TERM;", "--of", t.Name()), start("", "--of", "another")
+	polite, deaf, other := start("", "--of", t.Name()), start("trap '' TERM;", "--of", t.Name()),
+		start("", "--of", "another")
 	ended := make(chan error, 2)
 	for _, cmd := range []*exec.Cmd{polite, deaf} {
 		go func() { ended <- cmd.Wait() }()
 	}
-	must.NoError(t, End(t.Context(), 100*time.Millisecond, func(args []string) bool { return slices.Contains(args, t.Name()) }))
+	must.NoError(t, End(t.Context(), 100*time.Millisecond, func(args []string) bool {
+		return slices.Contains(args, t.Name())
+	}))
 	<-ended
 	<-ended
 	if err := other.Process.Signal(syscall.Signal(0)); err != nil {
@@ -40,8 +44,11 @@ func TestEndIgnoresOtherUsers(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), "bash", "-c", "while :; do sleep 0.01; done", "one", t.Name())
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	must.NoError(t, cmd.Start())
-	must.NoError(t, End(t.Context(), 100*time.Millisecond, func(args []string) bool { return slices.Contains(args, t.Name()) }))
-	if err := cmd.Process.Signal(syscall.Signal(0)); err != nil || len(processes(func(args []string) bool { return slices.Contains(args, t.Name()) })) > 0 {
+	must.NoError(t, End(t.Context(), 100*time.Millisecond, func(args []string) bool {
+		return slices.Contains(args, t.Name())
+	}))
+	if err := cmd.Process.Signal(syscall.Signal(0)); err != nil ||
+		len(processes(func(args []string) bool { return slices.Contains(args, t.Name()) })) > 0 {
 		t.Errorf("the process of another user has ended: %v", err)
 	}
 	_ = cmd.Process.Kill()
