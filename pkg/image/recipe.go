@@ -52,7 +52,9 @@ func (v Versions) Recipe(name string) Recipe {
 		r.LDFlags = []string{"-X github.com/flannel-io/flannel/pkg/version.Version=" + r.Version}
 		const tencent = "github.com/tencentcloud/tencentcloud-sdk-go/tencentcloud/"
 		// The versions that it asks for were withdrawn.
-		r.Replace = map[string]string{tencent + "common": tencent + "common v1.3.103", tencent + "vpc": tencent + "vpc v1.3.75"}
+		r.Replace = map[string]string{
+			tencent + "common": tencent + "common v1.3.103", tencent + "vpc": tencent + "vpc v1.3.75",
+		}
 	case "coredns":
 		r.Version, r.Main = "v"+v.CoreDNS, "coredns.go.tmpl"
 		r.Require = map[string]string{"github.com/coredns/coredns": r.Version}
@@ -65,7 +67,8 @@ func (v Versions) Recipe(name string) Recipe {
 	case "pause":
 		r.Version, r.Main = "v"+v.Pause, "pause.go.tmpl"
 	case "metrics-server":
-		r.Version, r.Require, r.Packages = "v"+v.MetricsServer, v.addonModules(), []string{metricsServer + "/cmd/metrics-server"}
+		r.Version, r.Require, r.Packages = "v"+v.MetricsServer, v.addonModules(),
+			[]string{metricsServer + "/cmd/metrics-server"}
 		r.LDFlags = []string{"-X " + metricsServer + "/pkg/version.gitVersion=" + r.Version}
 	case "local-path-provisioner":
 		r.Version, r.Require, r.Packages = "v"+v.LocalPath, v.addonModules(), []string{localPath}
