@@ -55,7 +55,9 @@ func wantStates(t *testing.T, when string, store Target, images []bundle.MultiPl
 	t.Helper()
 	for _, i := range images {
 		p := i.Platforms["amd64"]
-		got, err := store.State(t.Context(), RequiredImage{Ref: i.Ref, Index: i.Index, Manifest: p.Manifest, Config: p.Config, Layers: p.Layers})
+		got, err := store.State(t.Context(), RequiredImage{
+			Ref: i.Ref, Index: i.Index, Manifest: p.Manifest, Config: p.Config, Layers: p.Layers,
+		})
 		if err != nil || got != want {
 			t.Errorf("%s: %s: state %d, want %d: %v", when, i.Ref, got, want, err)
 		}
@@ -97,7 +99,8 @@ func TestContainerdNamesOnlyUnpackedImages(t *testing.T) {
 func TestContainerdSharesFiles(t *testing.T) {
 	_, socket := dockertest.Start(t)
 	others := map[digest.Digest]string{}
-	store := Containerd(socket, "native", t.TempDir(), func(context.Context) (map[digest.Digest]string, error) { return others, nil })
+	store := Containerd(socket, "native", t.TempDir(),
+		func(context.Context) (map[digest.Digest]string, error) { return others, nil })
 	b, images := imagesFor(t, store)
 	// Docker mounts its data directory on itself, and links do not cross mounts.
 	dir := filepath.Join(filepath.Dir(socket), "../../data/unpacked")
@@ -114,13 +117,17 @@ func TestContainerdSharesFiles(t *testing.T) {
 }
 
 // unpackKubernetes unpacks the layer that contains Kubernetes into a directory.
-func unpackKubernetes(t *testing.T, b *bundle.Bundle, images []bundle.MultiPlatformImage, dir string) (layer digest.Digest) {
+func unpackKubernetes(
+	t *testing.T, b *bundle.Bundle, images []bundle.MultiPlatformImage, dir string,
+) (layer digest.Digest) {
 	t.Helper()
 	at := slices.IndexFunc(images, func(i bundle.MultiPlatformImage) bool { return i.Name == "hyperkube" })
 	layers := images[at].Platforms["amd64"].Layers
 	layer = layers[len(layers)-1]
 	var files bytes.Buffer
-	must.NoError(t, b.ReadBlobs([]digest.Digest{layer}, func(_ digest.Digest, copyTo func(io.Writer) error) error { return copyTo(&files) }))
+	must.NoError(t, b.ReadBlobs([]digest.Digest{layer}, func(_ digest.Digest, copyTo func(io.Writer) error) error {
+		return copyTo(&files)
+	}))
 	must.NoError(t, os.Mkdir(dir, 0o755))
 	_, err := archive.Apply(t.Context(), dir, &files)
 	must.NoError(t, err)

@@ -21,15 +21,23 @@ func TestShare(t *testing.T) {
 		change     func(t *testing.T, other string)
 		shared     bool
 	}{
-		"the same":              {own: large, other: large, shared: true},
-		"small":                 {own: large[:100], other: large[:100]},
-		"other content":         {own: large, other: changed},
-		"cut off":               {own: large, other: large[:2*sharedSize]},
-		"other mode":            {own: large, other: large, change: func(t *testing.T, p string) { must.NoError(t, os.Chmod(p, 0o700)) }},
-		"other owner":           {own: large, other: large, change: func(t *testing.T, p string) { must.NoError(t, os.Chown(p, 100000, 100000)) }},
-		"modified later":        {own: large, other: large, change: func(t *testing.T, p string) { must.NoError(t, os.Chtimes(p, time.Time{}, time.Now())) }},
-		"missing":               {own: large, other: large, change: func(t *testing.T, p string) { must.NoError(t, os.Remove(p)) }},
-		"a directory":           {own: large, other: large, change: func(t *testing.T, p string) { must.NoError(t, os.Remove(p)); must.NoError(t, os.Mkdir(p, 0o755)) }},
+		"the same":      {own: large, other: large, shared: true},
+		"small":         {own: large[:100], other: large[:100]},
+		"other content": {own: large, other: changed},
+		"cut off":       {own: large, other: large[:2*sharedSize]},
+		"other mode": {own: large, other: large,
+			change: func(t *testing.T, p string) { must.NoError(t, os.Chmod(p, 0o700)) }},
+		"other owner": {own: large, other: large,
+			change: func(t *testing.T, p string) { must.NoError(t, os.Chown(p, 100000, 100000)) }},
+		"modified later": {own: large, other: large,
+			change: func(t *testing.T, p string) { must.NoError(t, os.Chtimes(p, time.Time{}, time.Now())) }},
+		"missing": {own: large, other: large,
+			change: func(t *testing.T, p string) { must.NoError(t, os.Remove(p)) }},
+		"a directory": {own: large, other: large,
+			change: func(t *testing.T, p string) {
+				must.NoError(t, os.Remove(p))
+				must.NoError(t, os.Mkdir(p, 0o755))
+			}},
 		"behind a link outside": {own: large, other: large, change: moveOutside},
 	} {
 		t.Run(name, func(t *testing.T) {
