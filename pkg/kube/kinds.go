@@ -51,7 +51,9 @@ func (k *kinds) resource(o *Object) (resource schema.GroupVersionResource, names
 	return k.discover(kind)
 }
 
-func (k *kinds) discover(kind schema.GroupVersionKind) (resource schema.GroupVersionResource, namespaced bool, err error) {
+func (k *kinds) discover(
+	kind schema.GroupVersionKind,
+) (resource schema.GroupVersionResource, namespaced bool, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if _, ok := k.found[kind]; !ok {
@@ -61,7 +63,9 @@ func (k *kinds) discover(kind schema.GroupVersionKind) (resource schema.GroupVer
 	}
 	found, ok := k.found[kind]
 	if !ok {
-		return resource, false, &meta.NoKindMatchError{GroupKind: kind.GroupKind(), SearchedVersions: []string{kind.Version}}
+		return resource, false, &meta.NoKindMatchError{
+			GroupKind: kind.GroupKind(), SearchedVersions: []string{kind.Version},
+		}
 	}
 	return kind.GroupVersion().WithResource(found.Name), found.Namespaced, nil
 }

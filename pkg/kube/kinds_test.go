@@ -23,7 +23,9 @@ const kindsOfAddons = `
 
 // A server that does not answer has neither these kinds nor lacks them.
 func TestKindsOfAServerThatDoesNotAnswer(t *testing.T) {
-	k := kinds{config: &rest.Config{Host: "http://127.0.0.1:1"}, found: map[schema.GroupVersionKind]metav1.APIResource{}}
+	k := kinds{
+		config: &rest.Config{Host: "http://127.0.0.1:1"}, found: map[schema.GroupVersionKind]metav1.APIResource{},
+	}
 	objects, err := Objects([]byte(kindsOfAddons))
 	if err != nil {
 		t.Fatal(err)
