@@ -30,7 +30,8 @@ var forwardJumps = []string{"DOCKER-FORWARD", "DOCKER"}
 // themselves, because a container may be starting or stopping.
 func (d Daemon) repairChains(ctx context.Context, now settings) error {
 	const limit = time.Second
-	missing, err := step.Persists(ctx, limit, func(ctx context.Context) (step.Diff, error) { return d.chainsDiff(ctx, now) })
+	missing, err := step.Persists(ctx, limit,
+		func(ctx context.Context) (step.Diff, error) { return d.chainsDiff(ctx, now) })
 	if err != nil || !missing {
 		return err
 	}

@@ -76,7 +76,9 @@ type firewall struct {
 
 // accept returns a rule in the words and the order of iptables-save.
 func accept(p place, comment string, match ...string) netfilter.Rule {
-	return netfilter.Rule{Table: p.table, Chain: p.chain, Spec: append(match, "-m", "comment", "--comment", comment, "-j", "ACCEPT")}
+	return netfilter.Rule{
+		Table: p.table, Chain: p.chain, Spec: append(match, "-m", "comment", "--comment", comment, "-j", "ACCEPT"),
+	}
 }
 
 func acceptFrom(comment string, from netip.Prefix, to string) []netfilter.Rule {
@@ -141,7 +143,8 @@ func podMatches(lease subnet.Lease) []match {
 	return []match{
 		{"-s " + pods + " -i docker0 -o docker0", "ip saddr " + pods + ` iifname "docker0" oifname "docker0"`},
 		{"-d " + pods + " -i docker0 -o docker0", "ip daddr " + pods + ` iifname "docker0" oifname "docker0"`},
-		{"-d " + pods + " -o docker0 -m conntrack --ctstate DNAT", "ip daddr " + pods + ` oifname "docker0" ct status dnat`},
+		{"-d " + pods + " -o docker0 -m conntrack --ctstate DNAT",
+			"ip daddr " + pods + ` oifname "docker0" ct status dnat`},
 		{"-i docker0 -m conntrack --ctstate DNAT", `iifname "docker0" ct status dnat`},
 		{"-o docker0 -m conntrack --ctstate DNAT --ctdir REPLY", `oifname "docker0" ct status dnat ct direction reply`},
 	}
@@ -165,13 +168,16 @@ func tableFor(link string, lease subnet.Lease, hosts netip.Prefix, mark string) 
 	}
 	comment := fmt.Sprintf("%s %.6x", ourComment, sha256.Sum256([]byte(fmt.Sprint(from, pods, value))))
 	chain := func(hook string, matches ...string) string {
-		text := "\tchain " + hook + " {\n\t\ttype filter hook " + hook + " priority " + beforeDocker[hook] + "; policy accept;\n"
+		text := "\tchain " + hook + " {\n\t\ttype filter hook " + hook + " priority " + beforeDocker[hook] +
+			"; policy accept;\n"
 		for _, m := range matches {
 			text += "\t\t" + m + " meta mark set meta mark or " + value + " comment \"" + comment + "\"\n"
 		}
 		return text + "\t}\n"
 	}
-	return &netfilter.NftTable{Name: nftTable, Body: chain("prerouting", from) + chain("forward", pods...), Comment: comment}
+	return &netfilter.NftTable{
+		Name: nftTable, Body: chain("prerouting", from) + chain("forward", pods...), Comment: comment,
+	}
 }
 
 // beforeDocker is the priority of a chain that precedes Docker's for the same hook.
@@ -250,7 +256,9 @@ func (f firewall) removeOtherRules() error {
 // their comments and our table by its name. Docker owns the chain.
 func removeFirewall(ctx context.Context) error {
 	left, err := Left()
-	errs := []error{err, netfilter.UnreadProblem(), firewall{}.removeOtherRules(), netfilter.DeleteNftTable(ctx, nftTable)}
+	errs := []error{
+		err, netfilter.UnreadProblem(), firewall{}.removeOtherRules(), netfilter.DeleteNftTable(ctx, nftTable),
+	}
 	if len(left) > 0 {
 		errs = append(errs, dropRawTable(ctx))
 	}

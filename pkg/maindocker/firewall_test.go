@@ -26,15 +26,18 @@ func saved(t *testing.T, command ...string) string {
 func TestFirewall(t *testing.T) {
 	hosttest.InNetns(t)
 	saved(t, "iptables", "-N", "DOCKER-USER")
-	saved(t, "iptables", "-A", "DOCKER-USER", "-s", "192.0.2.0/24", "-m", "comment", "--comment", "by the owner", "-j", "DROP")
+	saved(t, "iptables", "-A", "DOCKER-USER", "-s", "192.0.2.0/24", "-m", "comment", "--comment",
+		"by the owner", "-j", "DROP")
 	saved(t, "iptables", "-t", "raw", "-A", "PREROUTING", "-d", "10.1.7.2", "!", "-i", "docker0", "-j", "DROP")
 	before := saved(t, "iptables", "-S") + saved(t, "iptables", "-t", "raw", "-S")
 	other := lease
 	other.Subnet, _ = other.Subnet.Addr().Prefix(25)
 	nftables := settings{"firewall-backend": "nftables", acceptMark: ourMark}
 	for _, f := range []firewall{
-		firewallFor("flannel.1", lease, hosts, settings{}), firewallFor("", other, hosts, settings{}), firewallFor("", lease, hosts, settings{}),
-		firewallFor("flannel0", lease, hosts, settings{}), firewallFor("", lease, hosts, nftables), firewallFor("flannel.ipip", lease, hosts, nftables),
+		firewallFor("flannel.1", lease, hosts, settings{}), firewallFor("", other, hosts, settings{}),
+		firewallFor("", lease, hosts, settings{}),
+		firewallFor("flannel0", lease, hosts, settings{}), firewallFor("", lease, hosts, nftables),
+		firewallFor("flannel.ipip", lease, hosts, nftables),
 		firewallFor("flannel-wg", lease, hosts, settings{}),
 	} {
 		converges(t, f)
@@ -94,7 +97,8 @@ func converges(t *testing.T, f firewall) {
 			}
 		}
 		if first != wantFirst || last != wantLast {
-			t.Errorf("want %d rules of kube-bootstrap before the rule of the user or of Docker and %d after it:\n%s", wantFirst, wantLast, strings.Join(lines, "\n"))
+			t.Errorf("want %d rules of kube-bootstrap before the rule of the user or of Docker and %d after it:\n%s",
+				wantFirst, wantLast, strings.Join(lines, "\n"))
 		}
 	}
 	if has := strings.Contains(saved(t, "nft", "list", "tables"), nftTable); has != (f.table != nil) {

@@ -68,7 +68,8 @@ func connects(from, to string, wanted bool) bool {
 	if wanted {
 		limit = "10"
 	}
-	return exec.Command("ip", "netns", "exec", namespace(from), "timeout", limit, "bash", "-c", "exec 3<>/dev/tcp/"+to+"/80").Run() == nil
+	return exec.Command("ip", "netns", "exec", namespace(from), "timeout", limit, "bash", "-c",
+		"exec 3<>/dev/tcp/"+to+"/80").Run() == nil
 }
 
 // serve listens on port 80 in a network namespace.
@@ -117,7 +118,8 @@ func attach(t *testing.T) {
 		ns := namespace(name)
 		hosttest.Shell(t, "ip netns add "+ns)
 		t.Cleanup(func() { hosttest.Shell(t, "ip netns del "+ns) })
-		hosttest.Shell(t, strings.NewReplacer("NS", ns, "LINK", "v-"+name).Replace(`ip link add LINK type veth peer name eth0 netns NS
+		hosttest.Shell(t, strings.NewReplacer("NS", ns, "LINK", "v-"+name).
+			Replace(`ip link add LINK type veth peer name eth0 netns NS
 			ip link set LINK master `+at.bridge+` up
 			ip -n NS addr add `+at.address+` dev eth0
 			ip -n NS link set eth0 up

@@ -13,7 +13,9 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
-var lease = subnet.Lease{Network: netip.MustParsePrefix("10.1.0.0/16"), Subnet: netip.MustParsePrefix("10.1.7.1/24"), MTU: 1450}
+var lease = subnet.Lease{
+	Network: netip.MustParsePrefix("10.1.0.0/16"), Subnet: netip.MustParsePrefix("10.1.7.1/24"), MTU: 1450,
+}
 
 // put merges our settings into the daemon.json of a host, as Move does.
 func put(t *testing.T, files host.Files, l subnet.Lease) {
@@ -51,7 +53,8 @@ func TestMergeKeepsTheOwnersKeys(t *testing.T) {
 	if diff := differences(merge(owner, ours), ours); len(diff) > 0 {
 		t.Errorf("still differs: %s", diff)
 	}
-	if diff := differences(owner, ours).String(); !strings.Contains(diff, "mtu = 1450") || strings.Contains(diff, "log-driver") {
+	if diff := differences(owner, ours).String(); !strings.Contains(diff, "mtu = 1450") ||
+		strings.Contains(diff, "log-driver") {
 		t.Errorf("diff: %s", diff)
 	}
 }
@@ -98,7 +101,8 @@ func TestKeepSettings(t *testing.T) {
 		must.NoError(t, keep.Apply(t.Context()))
 		diff, err := keep.Check(t.Context())
 		now, readErr := readSettings(files)
-		if err != nil || len(diff) > 0 || readErr != nil || now["bip"] != lease.Subnet.String() || (now["log-level"] == "warn") != (text != "") {
+		if err != nil || len(diff) > 0 || readErr != nil || now["bip"] != lease.Subnet.String() ||
+			(now["log-level"] == "warn") != (text != "") {
 			t.Errorf("%s: %s, %v, %v, %v", name, diff, now, err, readErr)
 		}
 	}
@@ -123,11 +127,16 @@ func TestUnmerge(t *testing.T) {
 	second := lease
 	second.Subnet = netip.MustParsePrefix("10.1.9.1/24")
 	cases := map[string]struct{ before, since, after string }{
-		"exact bytes":                       {"{ \"mtu\":9000 }", "", "{ \"mtu\":9000 }"},
-		"none":                              {"", "", ""},
-		"owner added a key":                 {`{"mtu": 9000}`, `{"bip": "10.1.9.1/24", "mtu": 1450, "fixed-cidr": "10.1.9.0/25", "ip-masq": false, "debug": true}`, "{\n  \"debug\": true,\n  \"mtu\": 9000\n}\n"},
-		"user changed a written key":        {"", `{"bip": "192.168.5.1/24", "mtu": 1450, "fixed-cidr": "10.1.9.0/25", "ip-masq": false}`, "{\n  \"bip\": \"192.168.5.1/24\"\n}\n"},
-		"user reformatted the written keys": {"{ }\n", `{"mtu": 1450, "bip": "10.1.9.1/24",   "fixed-cidr": "10.1.9.0/25", "ip-masq": false}`, "{ }\n"},
+		"exact bytes": {"{ \"mtu\":9000 }", "", "{ \"mtu\":9000 }"},
+		"none":        {"", "", ""},
+		"owner added a key": {`{"mtu": 9000}`,
+			`{"bip": "10.1.9.1/24", "mtu": 1450, "fixed-cidr": "10.1.9.0/25", "ip-masq": false, "debug": true}`,
+			"{\n  \"debug\": true,\n  \"mtu\": 9000\n}\n"},
+		"user changed a written key": {"",
+			`{"bip": "192.168.5.1/24", "mtu": 1450, "fixed-cidr": "10.1.9.0/25", "ip-masq": false}`,
+			"{\n  \"bip\": \"192.168.5.1/24\"\n}\n"},
+		"user reformatted the written keys": {"{ }\n",
+			`{"mtu": 1450, "bip": "10.1.9.1/24",   "fixed-cidr": "10.1.9.0/25", "ip-masq": false}`, "{ }\n"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -196,7 +205,9 @@ func TestDaemonJSONThatIsNot(t *testing.T) {
 }
 
 func TestLowerHalf(t *testing.T) {
-	for subnet, want := range map[string]string{"10.1.7.1/24": "10.1.7.0/25", "10.1.0.1/20": "10.1.0.0/21", "10.1.7.129/25": "10.1.7.128/26"} {
+	for subnet, want := range map[string]string{
+		"10.1.7.1/24": "10.1.7.0/25", "10.1.0.1/20": "10.1.0.0/21", "10.1.7.129/25": "10.1.7.128/26",
+	} {
 		if got := lowerHalf(netip.MustParsePrefix(subnet)).String(); got != want {
 			t.Errorf("%s: got %s, want %s", subnet, got, want)
 		}
