@@ -40,6 +40,7 @@ func containerdWorld(t *testing.T, socket string, files func() string) func() st
 
 func noContent(ctx context.Context, socket string) error {
 	return withContainerd(ctx, socket, func(ctx context.Context, c *containerd.Client) error {
-		return c.ContentStore().Walk(ctx, func(i content.Info) error { return errors.New("blob " + i.Digest.String() + " is left") })
+		return c.ContentStore().Walk(ctx,
+			func(i content.Info) error { return errors.New("blob " + i.Digest.String() + " is left") })
 	})
 }

@@ -43,9 +43,12 @@ func TestLoad(t *testing.T) {
 		store imagestore.Target
 		world func(func() string) func() string
 	}{
-		{"bootstrap Docker", imagestore.Docker(image.Bootstrap, d), func(f func() string) func() string { return dockerWorld(t, d, f) }},
-		{"main Docker", imagestore.Docker(image.Main, d), func(f func() string) func() string { return dockerWorld(t, d, f) }},
-		{"containerd", imagestore.Containerd(containerdSocket, "native", t.TempDir(), nil), func(f func() string) func() string { return containerdWorld(t, containerdSocket, f) }},
+		{"bootstrap Docker", imagestore.Docker(image.Bootstrap, d),
+			func(f func() string) func() string { return dockerWorld(t, d, f) }},
+		{"main Docker", imagestore.Docker(image.Main, d),
+			func(f func() string) func() string { return dockerWorld(t, d, f) }},
+		{"containerd", imagestore.Containerd(containerdSocket, "native", t.TempDir(), nil),
+			func(f func() string) func() string { return containerdWorld(t, containerdSocket, f) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := sourceOf(t)
@@ -210,7 +213,8 @@ func TestOtherToolsReadABundle(t *testing.T) {
 func TestCheckWithoutAnyStore(t *testing.T) {
 	d := docker.Open(filepath.Join(t.TempDir(), "none.sock"))
 	s := sourceOf(t)
-	for _, store := range []imagestore.Target{imagestore.Docker(image.Bootstrap, d), imagestore.Containerd(filepath.Join(t.TempDir(), "none.sock"), "", "", nil)} {
+	for _, store := range []imagestore.Target{imagestore.Docker(image.Bootstrap, d),
+		imagestore.Containerd(filepath.Join(t.TempDir(), "none.sock"), "", "", nil)} {
 		diff, err := s.Load(store).Check(t.Context())
 		if err != nil || len(diff) == 0 {
 			t.Errorf("%s: %v %v", store.Kind(), diff, err)

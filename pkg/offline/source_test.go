@@ -29,7 +29,10 @@ func writeBundle(t *testing.T, built []image.Built) string {
 func sourceOf(t *testing.T) Source {
 	t.Helper()
 	v := bundletest.Versions(t)
-	return Source{Path: writeBundle(t, bundletest.Images(t, v, "amd64", "arm")), Images: image.Catalogue(v, ""), Arch: "amd64", Files: host.Files{Root: t.TempDir()}}
+	return Source{
+		Path: writeBundle(t, bundletest.Images(t, v, "amd64", "arm")), Images: image.Catalogue(v, ""), Arch: "amd64",
+		Files: host.Files{Root: t.TempDir()},
+	}
 }
 
 // TestPlugins: every source has the plugins, be it a bundle, a registry or a
@@ -46,7 +49,8 @@ func TestPlugins(t *testing.T) {
 			install := s.InstallCNIPlugins()
 			hosttest.Contract(t, hosttest.Tree(t, s.Files.Root), install)
 			must.NoError(t, install.Apply(t.Context()))
-			if got := string(must.Read(t, s.Files.Path(image.CNIDir+"/portmap"))); !strings.Contains(got, "# ours too") {
+			if got := string(must.Read(t, s.Files.Path(image.CNIDir+"/portmap"))); !strings.Contains(got,
+				"# ours too") {
 				t.Errorf("portmap has the content %q", got)
 			}
 		})

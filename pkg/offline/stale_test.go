@@ -32,7 +32,8 @@ func TestStaleImages(t *testing.T) {
 	private := pushed(t, current.Path)
 	for name, from := range map[string]Source{"main Docker": {Docker: d}, "registry": {Registry: private}} {
 		t.Run(name, func(t *testing.T) {
-			from.Versions, from.Images, from.Arch, from.Files = bundletest.Versions(t), current.Images, current.Arch, host.Files{Root: t.TempDir()}
+			from.Versions, from.Images, from.Arch, from.Files = bundletest.Versions(t), current.Images, current.Arch,
+				host.Files{Root: t.TempDir()}
 			old := from
 			old.Docker, old.Registry, old.Path = nil, nil, anotherBuild(t, current.Images[0])
 			old.KeepImages = true // somebody else's
@@ -60,7 +61,9 @@ func pushed(t *testing.T, path string) *registry.Registry {
 	t.Helper()
 	server := httptest.NewServer(served.New(served.Logger(log.New(io.Discard, "", 0))))
 	t.Cleanup(server.Close)
-	private := &registry.Registry{Address: strings.TrimPrefix(server.URL, "http://") + "/k8s", Insecure: true, PlainHTTP: true}
+	private := &registry.Registry{
+		Address: strings.TrimPrefix(server.URL, "http://") + "/k8s", Insecure: true, PlainHTTP: true,
+	}
 	if _, err := Push(t.Context(), path, private); err != nil {
 		t.Fatal(err)
 	}
@@ -82,5 +85,6 @@ func onlyHyperkube(s Source) Source {
 // anotherBuild is a bundle of an image with other content under the same name.
 func anotherBuild(t *testing.T, img image.Image) string {
 	t.Helper()
-	return writeBundle(t, []image.Built{bundletest.Image(t, img, "amd64", rootfstest.Tar(t, "hyperkube=another build"))})
+	return writeBundle(t, []image.Built{bundletest.Image(t, img, "amd64",
+		rootfstest.Tar(t, "hyperkube=another build"))})
 }

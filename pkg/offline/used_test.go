@@ -27,7 +27,9 @@ func TestAnImageInUseStays(t *testing.T) {
 	load := s.Load(store)
 	must.NoError(t, load.Apply(t.Context()))
 	used := s.Images[slices.IndexFunc(s.Images, func(i image.Image) bool { return i.In(image.Main) })]
-	options := client.ContainerCreateOptions{Name: "shop", Config: &container.Config{Image: used.Ref, Cmd: []string{"serve"}}}
+	options := client.ContainerCreateOptions{
+		Name: "shop", Config: &container.Config{Image: used.Ref, Cmd: []string{"serve"}},
+	}
 	if _, err := d.ContainerCreate(t.Context(), options); err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +55,8 @@ func TestAnImageInUseStays(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if want := "image " + used.Ref + " in the main Docker: used by container shop"; !slices.Equal(slices.Compact(left), []string{want}) {
+		if want := "image " + used.Ref +
+			" in the main Docker: used by container shop"; !slices.Equal(slices.Compact(left), []string{want}) {
 			t.Errorf("left %q, want %q", left, want)
 		}
 		if now := world(); !strings.Contains(now, used.Ref) || strings.Count(now, image.OurRegistry) != 1 {
