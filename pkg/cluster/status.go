@@ -150,7 +150,8 @@ func unfinished(ctx context.Context, s *session.Session) (*session.Record, error
 	if err != nil || at < 0 {
 		return nil, err
 	}
-	return &session.Record{Settings: config.ClusterRecord{Given: map[string]string{"dindSubnet": all[at].Subnet.String()}}}, nil
+	given := map[string]string{"dindSubnet": all[at].Subnet.String()}
+	return &session.Record{Settings: config.ClusterRecord{Given: given}}, nil
 }
 
 // Exists reports whether any part of a cluster exists.

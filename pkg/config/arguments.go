@@ -79,7 +79,8 @@ func parseArguments(text, separators string) (Arguments, error) {
 			err = given.add(strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(separators, r) }))
 		}
 		if err != nil {
-			return nil, fmt.Errorf("must be NAME=VALUE without dashes, such as v=4, or names with single values: {v: 4}")
+			return nil, fmt.Errorf("must be NAME=VALUE without dashes, such as v=4, or names with single values: " +
+				"{v: 4}")
 		}
 		maps.Copy(all, given)
 	}

@@ -145,8 +145,9 @@ func isTooFew(err error) bool {
 func cannotForget(name string, err error) error {
 	if isTooFew(err) {
 		return &step.Problem{Name: "etcd-quorum",
-			Text:   "without " + name + ", etcd would have too few running members for a quorum",
-			Remedy: "start the other members first (`kube-bootstrap status` lists them), and run the same command again"}
+			Text: "without " + name + ", etcd would have too few running members for a quorum",
+			Remedy: "start the other members first (`kube-bootstrap status` lists them), " +
+				"and run the same command again"}
 	}
 	return &step.Problem{Name: "etcd-member", Text: fmt.Sprintf("etcd does not remove %s: %v", name, err),
 		Remedy: "look at `kube-bootstrap status`, and run the same command again"}

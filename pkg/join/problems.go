@@ -70,7 +70,7 @@ const tokenUnknown = "token-unknown"
 // an unknown client.
 func unknownToken(server string, t Token) error {
 	return problemNamed(tokenUnknown,
-		fmt.Sprintf("%s does not accept the token %s: it is wrong, has expired, was deleted or was used by another host", server, t),
+		fmt.Sprintf("%s does not accept the token %s: it is wrong, expired, deleted, or used already", server, t),
 		"create one with `kube-bootstrap token create` on a control plane")
 }
 
@@ -117,5 +117,5 @@ func forged(server string) error {
 func lostData(err error) error {
 	return problemNamed("join-data-lost",
 		fmt.Sprintf("this host has lost a part of its join data: %v", err),
-		"restore the file from a copy, or run the same command with a token and a hash of `kube-bootstrap token create`")
+		"restore the file from a copy, or run this command with a token and a hash of `kube-bootstrap token create`")
 }

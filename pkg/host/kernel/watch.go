@@ -36,7 +36,8 @@ const (
 // forwarding, and for each removed neighbour of a VXLAN link, until ctx ends. It
 // ignores veth links, the links of containers.
 func WatchNetwork(ctx context.Context, report func(Change)) error {
-	groups := uint32(1<<(unix.RTNLGRP_LINK-1) | 1<<(unix.RTNLGRP_IPV4_IFADDR-1) | 1<<(unix.RTNLGRP_IPV4_ROUTE-1) | 1<<(unix.RTNLGRP_IPV4_NETCONF-1) | 1<<(unix.RTNLGRP_NEIGH-1))
+	groups := uint32(1<<(unix.RTNLGRP_LINK-1) | 1<<(unix.RTNLGRP_IPV4_IFADDR-1) | 1<<(unix.RTNLGRP_IPV4_ROUTE-1) |
+		1<<(unix.RTNLGRP_IPV4_NETCONF-1) | 1<<(unix.RTNLGRP_NEIGH-1))
 	all := []Change{LinkChanged, RouteChanged, ForwardingChanged}
 	return watchKernel(ctx, unix.NETLINK_ROUTE, groups, all, networkChange, report)
 }
