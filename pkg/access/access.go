@@ -12,8 +12,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
-// Node is the access to one node, as root.
-type Node interface {
+// Connection is the access to one node, as root.
+type Connection interface {
 	Executor
 	// Put writes a file in one move, and creates missing directories.
 	Put(ctx context.Context, path string, mode os.FileMode, content io.ReadSeeker) error
@@ -30,7 +30,7 @@ type Executor interface {
 	Exec(ctx context.Context, cmd host.Command) error
 }
 
-// ExitError tells which command failed on which node and how.
+// ExitError is the error of a command that failed on a node.
 type ExitError struct {
 	Node string
 	Code int

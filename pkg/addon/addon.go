@@ -22,8 +22,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Settings are the values in the manifests.
-type Settings struct {
+// Values are the values in the manifests.
+type Values struct {
 	ProxyImage   string
 	FlannelImage string // for flannel in pods
 	Backend      string // of flannel in pods: "vxlan"
@@ -56,20 +56,20 @@ type Settings struct {
 	LoadBalancerAddresses         []addresses.Range // ranges and networks that MetalLB assigns; none: the user creates pools
 }
 
-// Addons applies the addons to the cluster that API reaches.
-type Addons struct {
-	Settings func() (Settings, error) // on use: it reads files that an earlier step may write
-	API      kube.Connect
+// Applier applies the addons to the cluster that API reaches.
+type Applier struct {
+	Values func() (Values, error) // on use: it reads files that an earlier step may write
+	API    kube.Connect
 }
 
 // Apply is the step that applies kube-proxy and CoreDNS. It has no Undo,
 // because they disappear with the cluster.
-func (a Addons) Apply() step.Step {
+func (a Applier) Apply() step.Step {
 	return a.ApplyManifest("addons", "apply kube-proxy and CoreDNS", a.Manifests)
 }
 
 // ApplyManifest is the step that applies another manifest.
-func (a Addons) ApplyManifest(id step.ID, name string, manifest func() ([]byte, error)) step.Step {
+func (a Applier) ApplyManifest(id step.ID, name string, manifest func() ([]byte, error)) step.Step {
 	return kube.ApplyStep(id, name, a.API, objectsOf(manifest))
 }
 
@@ -95,7 +95,7 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 }).ParseFS(manifests, "manifests/*.yaml"))
 
 // Manifests renders kube-proxy, CoreDNS and the limits of nodes as one YAML stream.
-func (a Addons) Manifests() ([]byte, error) {
+func (a Applier) Manifests() ([]byte, error) {
 	return a.render("kube-proxy.yaml", "coredns.yaml", "nodes.yaml")
 }
 
@@ -124,7 +124,7 @@ func Hash(parts ...string) string {
 
 // ProxyConfig returns the configuration of kube-proxy with the user's fields in
 // place of the same fields.
-func (s Settings) ProxyConfig() (string, error) {
+func (s Values) ProxyConfig() (string, error) {
 	var own bytes.Buffer
 	if err := templates.ExecuteTemplate(&own, "kube-proxy-config.yaml", s); err != nil || s.ProxyFields == "" {
 		return own.String(), err

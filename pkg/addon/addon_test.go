@@ -25,8 +25,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
-func variants() map[string]Addons {
-	full := Settings{
+func variants() map[string]Applier {
+	full := Values{
 		ProxyImage: "registry.k8s.io/kube-proxy:v1.36.3", DNSImage: "registry.k8s.io/coredns/coredns:v1.14.2",
 		Server: "https://10.0.0.1:6443", PodServer: "10.0.0.1:6443", Forward: "/etc/resolv.conf",
 		PodCIDR: netip.MustParsePrefix("10.1.0.0/16"), DNSDomain: "cluster.local", DNSIP: netip.MustParseAddr("10.96.0.10"),
@@ -34,11 +34,11 @@ func variants() map[string]Addons {
 	}
 	bare := full
 	bare.PodServer, bare.Forward = "", ""
-	return map[string]Addons{"full": with(full), "bare": with(bare)}
+	return map[string]Applier{"full": with(full), "bare": with(bare)}
 }
 
-func with(s Settings) Addons {
-	return Addons{Settings: func() (Settings, error) { return s, nil }}
+func with(s Values) Applier {
+	return Applier{Values: func() (Values, error) { return s, nil }}
 }
 
 func TestManifestsGolden(t *testing.T) {
@@ -67,7 +67,7 @@ func TestManifestsStrict(t *testing.T) {
 // which the API server refuses as an annotation.
 func TestAHashOfDigitsIsAString(t *testing.T) {
 	number := regexp.MustCompile(`^[1-9]\d+$`)
-	settings, err := variants()["full"].Settings()
+	settings, err := variants()["full"].Values()
 	must.NoError(t, err)
 	for i := 0; !number.MatchString(Hash(string(settings.ClusterCA))); i++ {
 		settings.ClusterCA = []byte(strconv.Itoa(i))
@@ -91,7 +91,7 @@ func TestAHashOfDigitsIsAString(t *testing.T) {
 // is removed.
 func TestContainedAddons(t *testing.T) {
 	codecs := serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict)
-	settings, err := variants()["full"].Settings()
+	settings, err := variants()["full"].Values()
 	must.NoError(t, err)
 	settings.MetricsImage, settings.LocalPathImage, settings.HelperImage, settings.VolumesDir = "m:v1", "l:v1", "h:v1", "/volumes"
 	settings.ControllerImage, settings.SpeakerImage = "c:v1", "s:v1"
@@ -121,7 +121,7 @@ func TestContainedAddons(t *testing.T) {
 
 // TestWhereTokensOfRootAre: the token of a pod that can create any pod is on no worker.
 func TestWhereTokensOfRootAre(t *testing.T) {
-	settings, err := variants()["full"].Settings()
+	settings, err := variants()["full"].Values()
 	must.NoError(t, err)
 	settings.VolumesDir = "/volumes"
 	text, err := with(settings).Named(config.AddonLocalPath)
@@ -175,7 +175,7 @@ func TestProxyConfigStrict(t *testing.T) {
 }
 
 func TestProxyFields(t *testing.T) {
-	s, err := variants()["full"].Settings()
+	s, err := variants()["full"].Values()
 	must.NoError(t, err)
 	before, err := s.ProxyConfig()
 	must.NoError(t, err)
@@ -204,7 +204,7 @@ func TestObjects(t *testing.T) {
 	}
 }
 
-func objects(t *testing.T, addons Addons) []*kube.Object {
+func objects(t *testing.T, addons Applier) []*kube.Object {
 	t.Helper()
 	text, err := addons.Manifests()
 	must.NoError(t, err)

@@ -24,7 +24,7 @@ const (
 var dnsSlices = metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=kube-dns"}
 
 // WaitDNS waits until a CoreDNS pod is ready.
-func (a Addons) WaitDNS() step.Step {
+func (a Applier) WaitDNS() step.Step {
 	s := step.Wait("wait-for-dns", "wait for CoreDNS", a.dnsReady, nil)
 	s.Apply = func(ctx context.Context) error {
 		holds := func(o runtime.Object) error { return answers(o.(*discoveryv1.EndpointSlice)) }
@@ -33,7 +33,7 @@ func (a Addons) WaitDNS() step.Step {
 	return s
 }
 
-func (a Addons) watchDNS(ctx context.Context) (watch.Interface, error) {
+func (a Applier) watchDNS(ctx context.Context) (watch.Interface, error) {
 	client, err := a.API.Client()
 	if err != nil {
 		return nil, err
@@ -41,7 +41,7 @@ func (a Addons) watchDNS(ctx context.Context) (watch.Interface, error) {
 	return client.DiscoveryV1().EndpointSlices(system).Watch(ctx, dnsSlices)
 }
 
-func (a Addons) dnsReady(ctx context.Context) error {
+func (a Applier) dnsReady(ctx context.Context) error {
 	client, err := a.API.Client()
 	if err != nil {
 		return kube.NoAnswer(err)
@@ -69,7 +69,7 @@ func answers(slice *discoveryv1.EndpointSlice) error {
 }
 
 // dnsPods returns the reasons why the CoreDNS pods are not ready.
-func (a Addons) dnsPods(ctx context.Context) string {
+func (a Applier) dnsPods(ctx context.Context) string {
 	ctx, cancel := step.Checking(context.WithoutCancel(ctx))
 	defer cancel()
 	client, err := a.API.Client()

@@ -107,7 +107,7 @@ func TestWhatItsTokenDoesNotOpen(t *testing.T) {
 // the provisioner, or "".
 func denies(t *testing.T) func(object string) string {
 	t.Helper()
-	settings, err := variants()["full"].Settings()
+	settings, err := variants()["full"].Values()
 	must.NoError(t, err)
 	settings.LocalPathImage, settings.HelperImage, settings.VolumesDir = "l:v1", "h:v1", "/volumes"
 	text, err := with(settings).Named(config.AddonLocalPath)

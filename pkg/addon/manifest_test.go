@@ -11,7 +11,7 @@ import (
 )
 
 func TestFlannelIsValid(t *testing.T) {
-	text, err := with(Settings{FlannelImage: "flannel:v1", Backend: "host-gw", PodCIDR: netip.MustParsePrefix("10.1.0.0/16"), Server: "https://10.0.0.1:6443"}).Flannel()
+	text, err := with(Values{FlannelImage: "flannel:v1", Backend: "host-gw", PodCIDR: netip.MustParsePrefix("10.1.0.0/16"), Server: "https://10.0.0.1:6443"}).Flannel()
 	must.NoError(t, err)
 	if err := CheckManifest(text); err != nil {
 		t.Error(err)

@@ -22,8 +22,8 @@ const label = "kube-bootstrap.dev/addon"
 func Contained(name string) bool { return slices.Contains(config.ContainedAddons, name) }
 
 // Named returns the manifest of a contained addon.
-func (a Addons) Named(name string) ([]byte, error) {
-	settings, err := a.Settings()
+func (a Applier) Named(name string) ([]byte, error) {
+	settings, err := a.Values()
 	if err != nil {
 		return nil, err
 	}
@@ -35,10 +35,10 @@ func (a Addons) Named(name string) ([]byte, error) {
 }
 
 // Flannel renders the manifest of flannel as a pod network in pods.
-func (a Addons) Flannel() ([]byte, error) { return a.render("flannel.yaml") }
+func (a Applier) Flannel() ([]byte, error) { return a.render("flannel.yaml") }
 
-func (a Addons) render(files ...string) ([]byte, error) {
-	settings, err := a.Settings()
+func (a Applier) render(files ...string) ([]byte, error) {
+	settings, err := a.Values()
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func (a Addons) render(files ...string) ([]byte, error) {
 }
 
 // render renders templates as one YAML stream.
-func (s Settings) render(files ...string) ([]byte, error) {
+func (s Values) render(files ...string) ([]byte, error) {
 	var out bytes.Buffer
 	for _, file := range files {
 		fmt.Fprintln(&out, "---")
@@ -58,9 +58,9 @@ func (s Settings) render(files ...string) ([]byte, error) {
 }
 
 // ApplyNamed is the step that applies a contained addon.
-func (a Addons) ApplyNamed(name string) step.Step {
+func (a Applier) ApplyNamed(name string) step.Step {
 	return a.ApplyManifest(step.IDOf("addon", name), "apply addon "+name, func() ([]byte, error) {
-		settings, err := a.Settings()
+		settings, err := a.Values()
 		if err == nil && len(settings.KubeletCA) == 0 {
 			err = fmt.Errorf("the authority of the kubelets: %w", fs.ErrNotExist)
 		}
@@ -73,7 +73,7 @@ func (a Addons) ApplyNamed(name string) step.Step {
 
 // RemoveNamed is the step that deletes the objects of a contained addon, unless
 // volumes depend on it. It leaves an object that has lost the label of the addon.
-func (a Addons) RemoveNamed(name string) step.Step {
+func (a Applier) RemoveNamed(name string) step.Step {
 	s := a.remove(step.IDOf("remove-addon", name), "remove addon "+name, func() ([]byte, error) { return a.Named(name) })
 	remove := s.Apply
 	s.Apply = func(ctx context.Context) error {
@@ -86,7 +86,7 @@ func (a Addons) RemoveNamed(name string) step.Step {
 }
 
 // remove is the step that deletes the objects that have the label of their addon.
-func (a Addons) remove(id step.ID, name string, manifest func() ([]byte, error)) step.Step {
+func (a Applier) remove(id step.ID, name string, manifest func() ([]byte, error)) step.Step {
 	return kube.DeleteStep(id, name, a.API, label, objectsOf(manifest))
 }
 
@@ -96,7 +96,7 @@ const (
 )
 
 // Needed returns the problem that volumes depend on an addon, or nil.
-func (a Addons) Needed(ctx context.Context, name string) error {
+func (a Applier) Needed(ctx context.Context, name string) error {
 	if name != config.AddonLocalPath {
 		return nil
 	}
@@ -141,7 +141,7 @@ type customKind struct {
 
 // BGPKinds are the kinds that the programs of MetalLB watch, and whose objects this
 // addon refuses, because it announces addresses by ARP and NDP only.
-func (Settings) BGPKinds() []customKind {
+func (Values) BGPKinds() []customKind {
 	return []customKind{
 		{"bfdprofiles", "BFDProfile", []string{"v1beta1"}},
 		{"bgpadvertisements", "BGPAdvertisement", []string{"v1beta1"}},
@@ -156,7 +156,7 @@ func (k customKind) Last(version string) bool { return version == k.Versions[len
 
 // RemoveAddresses is the step that deletes the addresses of the addon metallb that
 // the settings had. Objects of the user stay.
-func (a Addons) RemoveAddresses() step.Step {
+func (a Applier) RemoveAddresses() step.Step {
 	return a.remove("remove-addresses", "remove the addresses of addon metallb", func() ([]byte, error) {
 		return a.render(metallbAddresses)
 	})

@@ -20,7 +20,7 @@ import (
 // and DNS would fail with that node. The replacement is younger than the
 // node's Ready condition, so the node causes at most one eviction each time
 // that it becomes Ready, wherever the scheduler places the replacement.
-func (a Addons) Spread() step.Step {
+func (a Applier) Spread() step.Step {
 	return step.Step{
 		ID: "spread-dns", Name: "spread CoreDNS over the nodes",
 		Waits: true,
@@ -42,7 +42,7 @@ func (a Addons) Spread() step.Step {
 }
 
 // crowded returns a pod to evict and the node for its replacement, or nil.
-func (a Addons) crowded(ctx context.Context) (pod *corev1.Pod, room string, err error) {
+func (a Applier) crowded(ctx context.Context) (pod *corev1.Pod, room string, err error) {
 	ctx, cancel := step.Limited(ctx)
 	defer cancel()
 	client, err := a.API.Client()
@@ -104,7 +104,7 @@ func readySince(n corev1.Node, pods []corev1.Pod) bool {
 }
 
 // evict ignores a refusal by a disruption budget: the next run tries again.
-func (a Addons) evict(ctx context.Context, pod *corev1.Pod) error {
+func (a Applier) evict(ctx context.Context, pod *corev1.Pod) error {
 	client, err := a.API.Client()
 	if err != nil {
 		return err

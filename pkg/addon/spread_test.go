@@ -51,13 +51,13 @@ func TestTogether(t *testing.T) {
 
 func TestCrowd(t *testing.T) {
 	pods := []corev1.Pod{dnsPod("b", "m", time.Minute), dnsPod("a", "m", time.Minute)}
-	master := readyNode("m", 0, corev1.Taint{Key: "node-role.kubernetes.io/control-plane", Effect: corev1.TaintEffectNoSchedule})
+	controlPlane := readyNode("m", 0, corev1.Taint{Key: "node-role.kubernetes.io/control-plane", Effect: corev1.TaintEffectNoSchedule})
 	worker := readyNode("w", 2*time.Minute)
-	if pod, room := crowd(pods, []corev1.Node{master, worker}); pod == nil || pod.Name != "a" || room != "w" {
+	if pod, room := crowd(pods, []corev1.Node{controlPlane, worker}); pod == nil || pod.Name != "a" || room != "w" {
 		t.Errorf("got %v, %q; want the first by name, and the node that joined", pod, room)
 	}
-	further := readyNode("m2", 2*time.Minute, master.Spec.Taints...)
-	if _, room := crowd(pods, []corev1.Node{master, further}); room != "m2" {
+	further := readyNode("m2", 2*time.Minute, controlPlane.Spec.Taints...)
+	if _, room := crowd(pods, []corev1.Node{controlPlane, further}); room != "m2" {
 		t.Errorf("got %q; CoreDNS goes to control planes as well", room)
 	}
 	cordoned, down := worker, worker
@@ -69,16 +69,16 @@ func TestCrowd(t *testing.T) {
 		"cordoned":             cordoned, "not Ready": down,
 		"tainted": readyNode("w", 2*time.Minute, corev1.Taint{Key: "gpu", Effect: corev1.TaintEffectNoSchedule}),
 	} {
-		if pod, _ := crowd(pods, []corev1.Node{master, n}); pod != nil {
+		if pod, _ := crowd(pods, []corev1.Node{controlPlane, n}); pod != nil {
 			t.Errorf("%s: pod %s would be evicted for nothing", name, pod.Name)
 		}
 	}
 	// The replacement is younger than the Ready condition, wherever it is placed.
-	if pod, _ := crowd([]corev1.Pod{pods[0], dnsPod("c", "m", 3*time.Minute)}, []corev1.Node{master, worker}); pod != nil {
+	if pod, _ := crowd([]corev1.Pod{pods[0], dnsPod("c", "m", 3*time.Minute)}, []corev1.Node{controlPlane, worker}); pod != nil {
 		t.Error("a second eviction for the same node")
 	}
 	again := readyNode("w", 4*time.Minute)
-	if pod, _ := crowd([]corev1.Pod{pods[0], dnsPod("c", "m", 3*time.Minute)}, []corev1.Node{master, again}); pod == nil {
+	if pod, _ := crowd([]corev1.Pod{pods[0], dnsPod("c", "m", 3*time.Minute)}, []corev1.Node{controlPlane, again}); pod == nil {
 		t.Error("a node that was not Ready when the replacement was placed gets no pod")
 	}
 }

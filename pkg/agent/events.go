@@ -8,17 +8,17 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Event is a set of kinds of events.
-type Event uint16
+// Events is a set of kinds of events.
+type Events uint16
 
-// The kinds of events after which a duty is checked. MainDocker,
+// The kinds of events after which a reconciler is checked. MainDocker,
 // BootstrapDocker and Containerd also occur when that engine has started.
-// While it does not run, its duties are skipped.
+// While it does not run, its reconcilers are skipped.
 const (
-	MainDocker      Event = 1 << iota // an image, or a container of kube-bootstrap, in the main Docker
-	BootstrapDocker                   // the same in the bootstrap Docker
-	Containerd                        // an image for pods was removed
-	Link                              // a link or an address
+	MainDocker      Events = 1 << iota // an image, or a container of kube-bootstrap, in the main Docker
+	BootstrapDocker                    // the same in the bootstrap Docker
+	Containerd                         // an image for pods was removed
+	Link                               // a link or an address
 	Route
 	Forwarding // or another setting of net.ipv4.conf
 	Firewall   // an nftables rule was removed
@@ -28,7 +28,7 @@ const (
 	API        // an API server answers after a long outage
 	Tick       // every five seconds, for changes without notifications; the Check must be cheap
 
-	all = ^Event(0)
+	all = ^Events(0)
 )
 
 // engines are the events whose source may be down.
@@ -50,15 +50,15 @@ func NewInbox() *Inbox {
 }
 
 // Put adds events.
-func (i *Inbox) Put(e Event) {
+func (i *Inbox) Put(e Events) {
 	i.pending.Or(uint32(e))
 	i.arrived.Give()
 }
 
-func (i *Inbox) take() Event { return Event(i.pending.Swap(0)) }
+func (i *Inbox) take() Events { return Events(i.pending.Swap(0)) }
 
 // Up records whether an engine runs. A start is also an event.
-func (i *Inbox) Up(engine Event, runs bool) {
+func (i *Inbox) Up(engine Events, runs bool) {
 	if !runs {
 		i.down.Or(uint32(engine))
 		return
@@ -67,10 +67,10 @@ func (i *Inbox) Up(engine Event, runs bool) {
 	i.Put(engine)
 }
 
-func (i *Inbox) anyDown(among Event) bool { return i.down.Load()&uint32(among) != 0 }
+func (i *Inbox) anyDown(among Events) bool { return i.down.Load()&uint32(among) != 0 }
 
 // ended waits for the notification that an engine has stopped.
-func (i *Inbox) ended(ctx context.Context, among Event) bool {
+func (i *Inbox) ended(ctx context.Context, among Events) bool {
 	if among&engines == 0 {
 		return false
 	}

@@ -14,17 +14,17 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Duty is a step that the agent may apply by itself, and the events after
+// Reconciler is a step that the agent may apply by itself, and the events after
 // which it checks the step.
-type Duty struct {
+type Reconciler struct {
 	Step  step.Step
-	On    Event
-	Limit time.Duration // of a repair, for which the next duties wait; 0: see repairLimit
+	On    Events
+	Limit time.Duration // of a repair, for which the next reconcilers wait; 0: see repairLimit
 }
 
 // repairLimit returns the limit of a repair: a part of the limit of a step in a user's run,
 // which the Check has.
-func (d Duty) repairLimit() time.Duration {
+func (d Reconciler) repairLimit() time.Duration {
 	return cmp.Or(d.Limit, max(d.Step.Limit/repairPart, minRepairLimit))
 }
 
@@ -47,43 +47,43 @@ const (
 	steady = 2 * time.Minute
 )
 
-// Groups maps a group to its duties. Groups run concurrently. The duties of a
-// group run in order, because each may need the duties before it.
-type Groups map[string][]Duty
+// Groups maps a group to its reconcilers. Groups run concurrently. The reconcilers of a
+// group run in order, because each may need the reconcilers before it.
+type Groups map[string][]Reconciler
 
-// Compact drops duties whose step is excluded.
+// Compact drops reconcilers whose step is excluded.
 func (g Groups) Compact() Groups {
-	for name, duties := range g {
-		g[name] = slices.DeleteFunc(duties, func(d Duty) bool { return d.Step.Excluded() })
+	for name, reconcilers := range g {
+		g[name] = slices.DeleteFunc(reconcilers, func(d Reconciler) bool { return d.Step.Excluded() })
 	}
 	return g
 }
 
 // Within sets the limit of the steps, see Duty.repairLimit.
 func (g Groups) Within(limit time.Duration) Groups {
-	for _, duties := range g {
-		for i := range duties {
-			duties[i].Step.Limit = limit
+	for _, reconcilers := range g {
+		for i := range reconcilers {
+			reconcilers[i].Step.Limit = limit
 		}
 	}
 	return g
 }
 
-// group looks at its duties, one after the other.
+// group checks its reconcilers, one after the other.
 type group struct {
-	*started
-	list  atomic.Pointer[[]Duty]                  // set before the first event
-	queue workqueue.TypedDelayingInterface[Event] // events to handle
-	pause workqueue.TypedRateLimiter[string]      // between repairs, by step name
-	waits map[string]patience                     // by step name
+	*dispatcher
+	list     atomic.Pointer[[]Reconciler]             // set before the first event
+	queue    workqueue.TypedDelayingInterface[Events] // events to handle
+	pause    workqueue.TypedRateLimiter[string]       // between repairs, by step name
+	backoffs map[string]backoff                       // by step name
 }
 
-func newGroup(s *started) *group {
+func newGroup(s *dispatcher) *group {
 	return &group{
-		started: s,
-		queue:   workqueue.NewTypedDelayingQueue[Event](),
-		pause:   workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstAgain, maxAgain),
-		waits:   map[string]patience{},
+		dispatcher: s,
+		queue:      workqueue.NewTypedDelayingQueue[Events](),
+		pause:      workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstAgain, maxAgain),
+		backoffs:   map[string]backoff{},
 	}
 }
 
@@ -100,7 +100,7 @@ func (g *group) run(ctx context.Context) {
 }
 
 // take waits for an event and returns all that have arrived.
-func (g *group) take() (events Event, ended bool) {
+func (g *group) take() (events Events, ended bool) {
 	for events == 0 || g.queue.Len() > 0 {
 		one, ended := g.queue.Get()
 		if ended {
@@ -112,53 +112,53 @@ func (g *group) take() (events Event, ended bool) {
 	return events, false
 }
 
-// round looks at the duties of these events, in their order. A repair that fails ends the
-// round, because the duties after it may need it.
-func (g *group) round(ctx context.Context, list []Duty, events Event) {
+// round checks the reconcilers of these events, in their order. A repair that fails ends the
+// round, because the reconcilers after it may need it.
+func (g *group) round(ctx context.Context, list []Reconciler, events Events) {
 	for _, d := range list {
 		if d.On&events == 0 || g.in.anyDown(d.On) || ctx.Err() != nil {
 			continue
 		}
-		if !g.look(ctx, d) {
+		if !g.check(ctx, d) {
 			g.queue.AddAfter(events, lockedFor)
 			return
 		}
 	}
 }
 
-// look reports false if a repair failed, so that the duties after it must wait.
-func (g *group) look(ctx context.Context, d Duty) bool {
-	found := (&step.Runner{}).Look(ctx, step.Plan{{d.Step}})[0]
-	g.notes.tell(d.Step.Name, found.Err)
+// check reports false if a repair failed, so that the reconcilers after it must wait.
+func (g *group) check(ctx context.Context, d Reconciler) bool {
+	found := (&step.Runner{}).Check(ctx, step.Plan{{d.Step}})[0]
+	g.recorder.logError(d.Step.Name, found.Err)
 	switch {
 	case step.IsUnanswered(found.Err):
-		g.again(d, step.Diff{"look again"})
+		g.recheckLater(d, step.Diff{"check again"})
 		return true
 	case len(found.Diff) == 0:
 		return true
 	}
-	if wait := g.waits[d.Step.Name].wait(found.Diff); wait > 0 {
+	if wait := g.backoffs[d.Step.Name].wait(found.Diff); wait > 0 {
 		g.queue.AddAfter(d.On, wait)
 		return true
 	}
 	return g.repair(ctx, d)
 }
 
-// repair applies a duty while it holds the lock, and reports false if that failed. Runner.Do
-// checks the duty again, because a user's run may have changed the host meanwhile.
-func (g *group) repair(ctx context.Context, d Duty) bool {
+// repair applies a reconciler while it holds the lock, and reports false if that failed. Runner.Do
+// checks the reconciler again, because a user's run may have changed the host meanwhile.
+func (g *group) repair(ctx context.Context, d Reconciler) bool {
 	held, release, err := g.lock.take(ctx)
 	if errors.Is(err, host.ErrLocked) {
 		g.queue.AddAfter(d.On, lockedFor)
 		return true
 	}
 	if err != nil {
-		g.notes.tell("take the lock", err)
+		g.recorder.logError("take the lock", err)
 		g.queue.AddAfter(d.On, maxAgain)
 		return true
 	}
 	defer release()
-	if groups, err := g.Duties(); err != nil || len(groups) == 0 {
+	if groups, err := g.Reconcilers(); err != nil || len(groups) == 0 {
 		return true
 	}
 	begun := time.Now()
@@ -170,16 +170,16 @@ func (g *group) repair(ctx context.Context, d Duty) bool {
 		g.queue.AddAfter(d.On, lockedFor) // a user's run waits, this process ends, or the engine has stopped
 		return true
 	}
-	g.again(d, changes)
-	g.notes.done(Repair{At: begun.UTC(), Step: d.Step.Name, Changes: changes, Seconds: time.Since(begun).Seconds()}, err)
+	g.recheckLater(d, changes)
+	g.recorder.record(Repair{At: begun.UTC(), Step: d.Step.Name, Changes: changes, Seconds: time.Since(begun).Seconds()}, err)
 	if err != nil {
-		g.waits[d.Step.Name] = g.waits[d.Step.Name].afterFailure(time.Now())
+		g.backoffs[d.Step.Name] = g.backoffs[d.Step.Name].afterFailure(time.Now())
 	}
 	return err == nil
 }
 
-// apply applies the step of a duty and returns what it has changed.
-func (g *group) apply(held context.Context, d Duty) (changes step.Diff, err error) {
+// apply applies the step of a reconciler and returns what it has changed.
+func (g *group) apply(held context.Context, d Reconciler) (changes step.Diff, err error) {
 	s := d.Step
 	s.Limit = d.repairLimit()
 	limited, cancel := step.Limited(step.WithLimit(held, s.Limit))
@@ -196,26 +196,26 @@ func (g *group) apply(held context.Context, d Duty) (changes step.Diff, err erro
 	return changes, err
 }
 
-// again plans the next look at a duty after these changes, or after a look without an answer.
+// recheckLater plans the next check of a reconciler after these changes, or after a check without an answer.
 // The pauses grow while the changes are the same: a repair that is repeated does not help.
-func (g *group) again(d Duty, changes step.Diff) {
+func (g *group) recheckLater(d Reconciler, changes step.Diff) {
 	name, now := d.Step.Name, time.Now()
-	if last := g.waits[name]; last.changes != changes.String() || now.Sub(last.next) > steady {
+	if last := g.backoffs[name]; last.changes != changes.String() || now.Sub(last.next) > steady {
 		g.pause.Forget(name)
 	}
 	pause := g.pause.When(name)
-	g.waits[name] = patience{changes: changes.String(), next: now.Add(pause)}
+	g.backoffs[name] = backoff{changes: changes.String(), next: now.Add(pause)}
 	g.queue.AddAfter(d.On, pause)
 }
 
-// patience is the wait for the next repair of the same changes. Other changes are a new fault.
-type patience struct {
+// backoff is the wait for the next repair of the same changes. Other changes are a new fault.
+type backoff struct {
 	changes string
 	next    time.Time
 	others  time.Time // before it, other changes wait too
 }
 
-func (p patience) wait(changes step.Diff) time.Duration {
+func (p backoff) wait(changes step.Diff) time.Duration {
 	if p.changes != changes.String() {
 		return time.Until(p.others)
 	}
@@ -223,8 +223,8 @@ func (p patience) wait(changes step.Diff) time.Duration {
 }
 
 // afterFailure lets other changes wait too: another host can cause new ones again and again,
-// for example with its lease, and the duties after this one have their turn in between.
-func (p patience) afterFailure(now time.Time) patience {
+// for example with its lease, and the reconcilers after this one have their turn in between.
+func (p backoff) afterFailure(now time.Time) backoff {
 	p.others = now.Add(firstAgain)
 	return p
 }

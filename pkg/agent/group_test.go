@@ -20,7 +20,7 @@ func TestAFailedRepairEndsTheRound(t *testing.T) {
 	files := host.Files{Root: t.TempDir()}
 	first, second := fileDuty(files, "a", Link), fileDuty(files, "b", Link|Route)
 	first.Step.Apply = func(context.Context) error { return errors.New("no luck") }
-	list := []Duty{first, second}
+	list := []Reconciler{first, second}
 	g := oneGroup(t, files, list)
 	if g.round(t.Context(), list, Link|Route); files.Exists("/b") {
 		t.Error("the round went on")
@@ -34,7 +34,7 @@ func TestAFailedRepairEndsTheRound(t *testing.T) {
 }
 
 // TestAFailedRepairOfNewChangesWaitsToo: another host may change what it sees in every round,
-// and must not keep the duties after it from their repair.
+// and must not keep the reconcilers after it from their repair.
 func TestAFailedRepairOfNewChangesWaitsToo(t *testing.T) {
 	files := host.Files{Root: t.TempDir()}
 	first, second := fileDuty(files, "a", Link), fileDuty(files, "b", Link)
@@ -44,7 +44,7 @@ func TestAFailedRepairOfNewChangesWaitsToo(t *testing.T) {
 		return step.Diff{fmt.Sprintf("write change %d", looks)}, nil
 	}
 	first.Step.Apply = func(context.Context) error { return errors.New("no luck") }
-	list := []Duty{first, second}
+	list := []Reconciler{first, second}
 	g := oneGroup(t, files, list)
 	g.round(t.Context(), list, Link)
 	if g.round(t.Context(), list, Link); !files.Exists("/b") {
@@ -56,14 +56,14 @@ func TestAFailedRepairOfNewChangesWaitsToo(t *testing.T) {
 }
 
 // oneGroup returns a group whose rounds a test runs itself.
-func oneGroup(t *testing.T, files host.Files, list []Duty) *group {
+func oneGroup(t *testing.T, files host.Files, list []Reconciler) *group {
 	t.Helper()
 	lock := filepath.Join(t.TempDir(), "lock")
-	g := newGroup(&started{
-		Repairer: Repairer{Duties: func() (Groups, error) { return Groups{"": list}, nil }},
+	g := newGroup(&dispatcher{
+		Repairer: Repairer{Reconcilers: func() (Groups, error) { return Groups{"": list}, nil }},
 		in:       NewInbox(),
-		notes:    &notes{files: files, log: func(string) {}, told: map[string]string{}},
-		lock: &together{lock: func() (context.Context, func(), error) {
+		recorder: &recorder{files: files, log: func(string) {}, logged: map[string]string{}},
+		lock: &sharedLock{lock: func() (context.Context, func(), error) {
 			return host.LockInBackground(t.Context(), lock)
 		}},
 	})
@@ -75,12 +75,12 @@ func oneGroup(t *testing.T, files host.Files, list []Duty) *group {
 func TestALookWithoutAnAnswerIsRepeated(t *testing.T) {
 	files := host.Files{Root: t.TempDir()}
 	d, looks := fileDuty(files, "a", Link), 0
-	look := d.Step.Check
+	check := d.Step.Check
 	d.Step.Check = func(ctx context.Context) (step.Diff, error) {
 		if looks++; looks < 3 {
 			return nil, step.NoAnswer(errors.New("etcd does not answer"))
 		}
-		return look(ctx)
+		return check(ctx)
 	}
 	startGroups(t, files, Groups{"one": {d}})
 	must.Until(t, "the repair", func() bool { return files.Exists("/a") })
@@ -104,7 +104,7 @@ func TestGroupsRepairSideBySide(t *testing.T) {
 	files := host.Files{Root: t.TempDir()}
 	var ready sync.WaitGroup
 	ready.Add(2)
-	meet := func(name string) Duty {
+	meet := func(name string) Reconciler {
 		d := fileDuty(files, name, Link)
 		write := d.Step.Apply
 		d.Step.Apply = func(ctx context.Context) error {
@@ -124,7 +124,7 @@ func TestGroupsRepairSideBySide(t *testing.T) {
 func TestTheLockIsHeldTogether(t *testing.T) {
 	held, want := context.WithCancel(t.Context())
 	released := false
-	lock := together{lock: func() (context.Context, func(), error) {
+	lock := sharedLock{lock: func() (context.Context, func(), error) {
 		return held, func() { released = true }, nil
 	}}
 	one, leaveOne, err := lock.take(t.Context())

@@ -56,12 +56,12 @@ func WhileUnchanged(ctx context.Context, files host.Files, part func(context.Con
 	return nil
 }
 
-// Follow calls look at once, after each signal of wake, and after growing
+// Follow calls check at once, after each signal of wake, and after growing
 // pauses since the last signal, because the cause of a signal may take effect
 // later.
-func Follow(ctx context.Context, wake <-chan struct{}, look func(context.Context) error, failed func(error)) {
+func Follow(ctx context.Context, wake <-chan struct{}, check func(context.Context) error, failed func(error)) {
 	for pause := firstPause; ctx.Err() == nil; pause = min(2*pause, maxPause) {
-		if err := look(ctx); err != nil && ctx.Err() == nil {
+		if err := check(ctx); err != nil && ctx.Err() == nil {
 			failed(err)
 		}
 		select {

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	stateDir    = host.StateDir + "/agent"
-	keptRepairs = 20
+	stateDir   = host.StateDir + "/agent"
+	maxRepairs = 20
 )
 
 // Repair is a repair by the agent, successful or not.
@@ -33,18 +33,18 @@ var repairs = host.Record[[]Repair]{Path: stateDir + "/repairs.json"}
 
 func note(files host.Files, r Repair) error {
 	all := append(Repairs(files), r)
-	return repairs.Write(files, all[max(0, len(all)-keptRepairs):])
+	return repairs.Write(files, all[max(0, len(all)-maxRepairs):])
 }
 
-type notes struct {
+type recorder struct {
 	files host.Files
 	log   func(string)
 
-	mu   sync.Mutex
-	told map[string]string // the last error by step, which is logged once
+	mu     sync.Mutex
+	logged map[string]string // the last error by step, which is logged once
 }
 
-func (n *notes) done(repair Repair, err error) {
+func (n *recorder) record(repair Repair, err error) {
 	if err != nil {
 		repair.Error = err.Error()
 		n.log(fmt.Sprintf("repair failed: %v", err))
@@ -54,18 +54,18 @@ func (n *notes) done(repair Repair, err error) {
 	n.mu.Lock()
 	err = note(n.files, repair)
 	n.mu.Unlock()
-	n.tell("record the repair", err)
+	n.logError("record the repair", err)
 }
 
-// tell logs an error, unless the last error of the same name was equal.
-func (n *notes) tell(name string, err error) {
+// logError logs an error, unless the last error of the same name was equal.
+func (n *recorder) logError(name string, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	switch {
 	case err == nil:
-		delete(n.told, name)
-	case n.told[name] != err.Error():
-		n.told[name] = err.Error()
+		delete(n.logged, name)
+	case n.logged[name] != err.Error():
+		n.logged[name] = err.Error()
 		n.log(fmt.Sprintf("%s: %v", name, err))
 	}
 }

@@ -8,28 +8,28 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Repairer checks the duties of this host after events, and applies the step of
-// each duty whose Check finds a difference. The groups do not wait for one
+// Repairer checks the reconcilers of this host after events, and applies the step of
+// each reconciler whose Check finds a difference. The groups do not wait for one
 // another, and hold the lock of the host together:
 //
-//	             ┌── group ── duty ──▶ duty ──▶ duty
-//	events ──▶ ──┼── group ── duty
-//	             └── group ── duty ──▶ duty
+//	             ┌── group ── reconciler ──▶ reconciler ──▶ reconciler
+//	events ──▶ ──┼── group ── reconciler
+//	             └── group ── reconciler ──▶ reconciler
 type Repairer struct {
 	Files host.Files
-	// Duties returns the duties in force: none while no repair is allowed.
-	Duties func() (Groups, error)
-	Lock   Lock
-	Log    func(string)
+	// Reconcilers returns the reconcilers in force: none while no repair is allowed.
+	Reconcilers func() (Groups, error)
+	TakeLock    TakeLock
+	Log         func(string)
 }
 
 // Run repairs until ctx ends.
 func (r Repairer) Run(ctx context.Context, in *Inbox) error {
 	go in.tick(ctx)
-	s := started{
+	s := dispatcher{
 		Repairer: r, in: in, groups: map[string]*group{},
-		notes: &notes{files: r.Files, log: r.Log, told: map[string]string{}},
-		lock:  &together{lock: func() (context.Context, func(), error) { return r.Lock(ctx) }},
+		recorder: &recorder{files: r.Files, log: r.Log, logged: map[string]string{}},
+		lock:     &sharedLock{lock: func() (context.Context, func(), error) { return r.TakeLock(ctx) }},
 	}
 	defer s.all.Wait()
 	for ctx.Err() == nil {
@@ -37,29 +37,29 @@ func (r Repairer) Run(ctx context.Context, in *Inbox) error {
 		case <-ctx.Done():
 		case <-in.arrived:
 			_ = step.Pause(ctx, settle)
-			s.tell(ctx, in.take())
+			s.dispatch(ctx, in.take())
 		}
 	}
 	return nil
 }
 
-type started struct {
+type dispatcher struct {
 	Repairer
-	in     *Inbox
-	duties Groups
-	groups map[string]*group
-	notes  *notes
-	lock   *together
-	all    sync.WaitGroup
+	in          *Inbox
+	reconcilers Groups
+	groups      map[string]*group
+	recorder    *recorder
+	lock        *sharedLock
+	all         sync.WaitGroup
 }
 
-func (s *started) tell(ctx context.Context, events Event) {
-	if events != Tick || s.duties == nil {
-		duties, err := s.Duties()
-		s.notes.tell("read the settings", err)
-		s.duties = duties
+func (s *dispatcher) dispatch(ctx context.Context, events Events) {
+	if events != Tick || s.reconcilers == nil {
+		reconcilers, err := s.Reconcilers()
+		s.recorder.logError("read the settings", err)
+		s.reconcilers = reconcilers
 	}
-	for name := range s.duties {
+	for name := range s.reconcilers {
 		if s.groups[name] == nil {
 			g := newGroup(s)
 			s.groups[name] = g
@@ -67,19 +67,19 @@ func (s *started) tell(ctx context.Context, events Event) {
 		}
 	}
 	for name, g := range s.groups {
-		list := s.duties[name]
+		list := s.reconcilers[name]
 		g.list.Store(&list)
 		g.queue.Add(events)
 	}
 }
 
-// Lock takes the lock of this host in the background. The returned context is
+// TakeLock takes the lock of this host in the background. The returned context is
 // cancelled when a user's run waits for the lock.
-type Lock func(context.Context) (held context.Context, release func(), err error)
+type TakeLock func(context.Context) (held context.Context, release func(), err error)
 
-// together shares one lock among concurrent repairs: the first one takes it,
+// sharedLock shares one lock among concurrent repairs: the first one takes it,
 // the last one releases it.
-type together struct {
+type sharedLock struct {
 	lock func() (held context.Context, release func(), err error)
 
 	mu      sync.Mutex
@@ -90,7 +90,7 @@ type together struct {
 
 // take is a Lock. While a user's run waits, it refuses further users of the
 // lock, because otherwise the lock might never be released.
-func (t *together) take(ctx context.Context) (context.Context, func(), error) {
+func (t *sharedLock) take(ctx context.Context) (context.Context, func(), error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.users == 0 {
@@ -109,7 +109,7 @@ func (t *together) take(ctx context.Context) (context.Context, func(), error) {
 	return ctx, func() { stop(); cancel(); t.leave() }, nil
 }
 
-func (t *together) leave() {
+func (t *sharedLock) leave() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.users--; t.users == 0 {

@@ -15,10 +15,10 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
-// fileDuty is a duty that a file of this name exists.
-func fileDuty(files host.Files, name string, on Event) Duty {
+// fileDuty is a reconciler that a file of this name exists.
+func fileDuty(files host.Files, name string, on Events) Reconciler {
 	tree := []host.File{{Path: "/" + name, Data: []byte(name)}}
-	return Duty{On: on, Step: step.Step{
+	return Reconciler{On: on, Step: step.Step{
 		ID: step.IDOf("write", name), Name: "write " + name,
 		Check: func(context.Context) (step.Diff, error) { return files.Missing(tree) },
 		Apply: func(context.Context) error { return files.Put(tree) },
@@ -43,11 +43,11 @@ func (j *journal) has(text string) bool {
 	return strings.Contains(j.text.String(), text)
 }
 
-// start runs a Repairer with these duties and returns its inbox, its log and
+// start runs a Repairer with these reconcilers and returns its inbox, its log and
 // the path of its lock. No engine is up.
-func start(t *testing.T, files host.Files, duties ...Duty) (*Inbox, *journal, string) {
+func start(t *testing.T, files host.Files, reconcilers ...Reconciler) (*Inbox, *journal, string) {
 	t.Helper()
-	return startGroups(t, files, Groups{"": duties})
+	return startGroups(t, files, Groups{"": reconcilers})
 }
 
 func startGroups(t *testing.T, files host.Files, groups Groups) (*Inbox, *journal, string) {
@@ -55,8 +55,8 @@ func startGroups(t *testing.T, files host.Files, groups Groups) (*Inbox, *journa
 	lock, log, in := filepath.Join(t.TempDir(), "lock"), &journal{}, NewInbox()
 	r := Repairer{
 		Files: files, Log: log.log,
-		Duties: func() (Groups, error) { return groups, nil },
-		Lock: func(ctx context.Context) (context.Context, func(), error) {
+		Reconcilers: func() (Groups, error) { return groups, nil },
+		TakeLock: func(ctx context.Context) (context.Context, func(), error) {
 			return host.LockInBackground(ctx, lock)
 		},
 	}
@@ -203,29 +203,29 @@ func TestRepairThatFailsBecauseTheEngineEndedIsNone(t *testing.T) {
 
 // TestPausesBetweenRepairsGrow: a repair that is repeated does not help.
 func TestPausesBetweenRepairsGrow(t *testing.T) {
-	d := Duty{Step: step.Step{Name: "write a"}, On: Link}
+	d := Reconciler{Step: step.Step{Name: "write a"}, On: Link}
 	again, other := step.Diff{"write a"}, step.Diff{"write b"}
 	synctest.Test(t, func(t *testing.T) {
-		g := newGroup(&started{})
+		g := newGroup(&dispatcher{})
 		defer g.queue.ShutDown()
 		repeat := func(changes step.Diff) time.Duration { // as soon as it may
-			time.Sleep(g.waits["write a"].wait(changes))
-			g.again(d, changes)
-			return g.waits["write a"].wait(changes)
+			time.Sleep(g.backoffs["write a"].wait(changes))
+			g.recheckLater(d, changes)
+			return g.backoffs["write a"].wait(changes)
 		}
 		for i, want := range []time.Duration{2, 4, 8, 16, 32, 60, 60} {
 			if pause := repeat(again); pause != want*time.Second {
 				t.Errorf("pause %d is %v", i+1, pause)
 			}
 		}
-		if wait := g.waits["write a"].wait(other); wait > 0 {
+		if wait := g.backoffs["write a"].wait(other); wait > 0 {
 			t.Errorf("another fault waits %v", wait)
 		}
 		if pause := repeat(other); pause != firstAgain {
 			t.Errorf("after another fault %v", pause)
 		}
 		repeat(other)
-		time.Sleep(g.waits["write a"].wait(other) + steady + time.Second)
+		time.Sleep(g.backoffs["write a"].wait(other) + steady + time.Second)
 		if pause := repeat(other); pause != firstAgain {
 			t.Errorf("after it held for a while: %v", pause)
 		}
@@ -235,7 +235,7 @@ func TestPausesBetweenRepairsGrow(t *testing.T) {
 // TestOneRoundForManyEvents: a fault causes several events, and repairs plan further looks.
 func TestOneRoundForManyEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newGroup(&started{})
+		g := newGroup(&dispatcher{})
 		defer g.queue.ShutDown()
 		for range 3 {
 			g.queue.Add(Link)
@@ -244,7 +244,7 @@ func TestOneRoundForManyEvents(t *testing.T) {
 		}
 		begun := time.Now()
 		for _, want := range []struct {
-			events Event
+			events Events
 			after  time.Duration
 		}{{Link | Route, 0}, {Firewall, time.Minute}} {
 			if events, ended := g.take(); events != want.events || ended || time.Since(begun) != want.after {
@@ -258,8 +258,8 @@ func TestOneRoundForManyEvents(t *testing.T) {
 func TestAGroupEndsWithTheAgent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
-		g := newGroup(&started{in: NewInbox()})
-		g.list.Store(&[]Duty{})
+		g := newGroup(&dispatcher{in: NewInbox()})
+		g.list.Store(&[]Reconciler{})
 		g.queue.AddAfter(Link, time.Hour)
 		ended := make(chan struct{})
 		go func() {
@@ -274,10 +274,10 @@ func TestAGroupEndsWithTheAgent(t *testing.T) {
 
 func TestRecordOfRepairsIsBounded(t *testing.T) {
 	files := host.Files{Root: t.TempDir()}
-	for i := range 3 * keptRepairs {
+	for i := range 3 * maxRepairs {
 		must.NoError(t, note(files, Repair{Seconds: float64(i)}))
 	}
-	if all := Repairs(files); len(all) != keptRepairs || all[keptRepairs-1].Seconds != 3*keptRepairs-1 {
+	if all := Repairs(files); len(all) != maxRepairs || all[maxRepairs-1].Seconds != 3*maxRepairs-1 {
 		t.Errorf("%d, the last %v", len(all), all[len(all)-1])
 	}
 	must.NoError(t, files.Write(repairs.Path, []byte("{garbage"), 0o600))

@@ -3,10 +3,10 @@
 //
 //	                 ┌── balancer   127.0.0.1 ──▶ a control plane that is ready
 //	init ──▶ agent ──┼── approver   serving certificates of kubelets (control planes)
-//	                 └── repair     events ──▶ Check of the duties they concern ──▶ Apply
+//	                 └── repair     events ──▶ Check of their reconcilers ──▶ Apply
 //
-// This package installs the process, and decides when a duty is checked and
-// repaired. What the duties are is up to its caller.
+// This package installs the process, and decides when a reconciler is checked and
+// repaired. What the reconcilers are is up to its caller.
 package agent
 
 import (
@@ -36,8 +36,8 @@ const (
 //go:embed kube-bootstrap-agent.*
 var unitFiles embed.FS
 
-// Service is the agent as the init system of this host knows it.
-type Service struct {
+// Installation is the agent as the init system of this host knows it.
+type Installation struct {
 	Files   host.Files
 	Units   initsystem.Units
 	Program string // as the host keeps it
@@ -52,11 +52,11 @@ const StartID step.ID = "start-agent"
 
 // Start installs the agent, starts it, at boot too, and returns once it serves.
 // An agent of another version or with other records is restarted.
-func (s Service) Start() step.Step {
+func (s Installation) Start() step.Step {
 	return step.Step{ID: StartID, Name: "start the agent", Check: s.check, Apply: s.apply, Undo: s.undo}
 }
 
-func (s Service) check(context.Context) (step.Diff, error) {
+func (s Installation) check(context.Context) (step.Diff, error) {
 	tree, err := s.tree()
 	if err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func (s Service) check(context.Context) (step.Diff, error) {
 	return diff, nil
 }
 
-func (s Service) apply(ctx context.Context) error {
+func (s Installation) apply(ctx context.Context) error {
 	tree, err := s.tree()
 	if err != nil {
 		return err
@@ -86,12 +86,12 @@ func (s Service) apply(ctx context.Context) error {
 	return s.await(ctx)
 }
 
-func (s Service) service() initsystem.Service {
+func (s Installation) service() initsystem.Service {
 	return initsystem.Service{Files: s.Files, Units: s.Units, Name: unit}
 }
 
 // await returns early if the agent crashes repeatedly.
-func (s Service) await(ctx context.Context) error {
+func (s Installation) await(ctx context.Context) error {
 	seen := map[int]bool{}
 	tail := func() string { return s.service().LogTail(ctx, logFile) }
 	return step.Until(ctx, func(ctx context.Context) error {
@@ -107,7 +107,7 @@ func (s Service) await(ctx context.Context) error {
 	}, tail)
 }
 
-func (s Service) undo(ctx context.Context) error {
+func (s Installation) undo(ctx context.Context) error {
 	path := s.service().Path()
 	if s.Files.Exists(path) {
 		if err := errors.Join(s.Units.Stop(ctx, unit), s.Units.Disable(ctx, unit)); err != nil {
@@ -119,7 +119,7 @@ func (s Service) undo(ctx context.Context) error {
 
 // tree returns the files of the service: those of the init system, and the records that
 // the agent reads at its start.
-func (s Service) tree() ([]host.File, error) {
+func (s Installation) tree() ([]host.File, error) {
 	records, err := s.Records()
 	if err != nil {
 		return nil, err
@@ -129,10 +129,12 @@ func (s Service) tree() ([]host.File, error) {
 }
 
 // process reports whether the agent runs, and whether from the installed program.
-func (s Service) process() (runs, current bool) { return process.Runs(s.Files, s.pid(), s.Program) }
+func (s Installation) process() (runs, current bool) {
+	return process.Runs(s.Files, s.pid(), s.Program)
+}
 
 // pid returns the process that wrote the file last; 0 if none did.
-func (s Service) pid() int {
+func (s Installation) pid() int {
 	data, _ := s.Files.Read(pidFile)                        // empty if there is none
 	pid, _ := strconv.Atoi(strings.TrimSpace(string(data))) // 0 is no process
 	return pid

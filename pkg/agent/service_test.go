@@ -23,10 +23,10 @@ type initSystem struct {
 
 func (i initSystem) Init() string { return i.name }
 
-func testService(t *testing.T, init string) Service {
+func testService(t *testing.T, init string) Installation {
 	t.Helper()
 	files := host.Files{Root: t.TempDir()}
-	return Service{
+	return Installation{
 		Files: files, Units: initSystem{name: init}, Program: "/bin/kube-bootstrap",
 		Records: func() ([]host.File, error) { return []host.File{{Path: "/settings", Data: []byte("x")}}, nil },
 		Answers: func(context.Context) error { return nil },
@@ -48,7 +48,7 @@ func TestAFreshHostLacksTheAgent(t *testing.T) {
 }
 
 // copyOf installs a program that runs until it is killed.
-func copyOf(t *testing.T, s Service, program string) {
+func copyOf(t *testing.T, s Installation, program string) {
 	t.Helper()
 	path, err := exec.LookPath(program)
 	must.NoError(t, err)

@@ -15,7 +15,7 @@ import (
 // startPause is the pause between two looks at an engine that sends no signal.
 const startPause = 2 * time.Second
 
-var changes = map[kernel.Change]Event{
+var changes = map[kernel.Change]Events{
 	kernel.LinkChanged: Link, kernel.RouteChanged: Route, kernel.ForwardingChanged: Forwarding, kernel.RulesRemoved: Firewall,
 }
 
@@ -37,9 +37,9 @@ func pollLegacyFirewall(ctx context.Context, in *Inbox) {
 	}
 }
 
-// Engine is a daemon of this host that reports events.
-type Engine struct {
-	Event Event // MainDocker, BootstrapDocker or Containerd
+// WatchedEngine is a daemon of this host that reports events.
+type WatchedEngine struct {
+	Event Events // MainDocker, BootstrapDocker or Containerd
 	// Unit is a service that a connection would start. The engine is followed
 	// only while it is active. Empty: a connection starts nothing.
 	Unit string
@@ -51,7 +51,7 @@ type Engine struct {
 }
 
 // Watch puts the events of the engine into the inbox.
-func (e Engine) Watch(ctx context.Context, units initsystem.Units, in *Inbox) {
+func (e WatchedEngine) Watch(ctx context.Context, units initsystem.Units, in *Inbox) {
 	for ctx.Err() == nil {
 		if e.mayConnect(ctx, units) {
 			e.follow(ctx, units, in)
@@ -61,7 +61,7 @@ func (e Engine) Watch(ctx context.Context, units initsystem.Units, in *Inbox) {
 	}
 }
 
-func (e Engine) awaitStart(ctx context.Context, units initsystem.Units) {
+func (e WatchedEngine) awaitStart(ctx context.Context, units initsystem.Units) {
 	ctx, cancel := context.WithTimeout(ctx, startPause) //nolint:forbidigo // pause between looks
 	defer cancel()
 	_ = step.Pause(ctx, settle) // a service that is active may not answer
@@ -75,7 +75,7 @@ func (e Engine) awaitStart(ctx context.Context, units initsystem.Units) {
 // follow closes its event stream as soon as systemd stops the engine: dockerd
 // waits up to five seconds for a client of its events.
 // https://github.com/moby/moby/blob/docker-v29.7.2/daemon/command/daemon.go#L240
-func (e Engine) follow(ctx context.Context, units initsystem.Units, in *Inbox) {
+func (e WatchedEngine) follow(ctx context.Context, units initsystem.Units, in *Inbox) {
 	ctx, leave := context.WithCancel(ctx)
 	defer leave()
 	if e.Unit != "" {
@@ -87,7 +87,7 @@ func (e Engine) follow(ctx context.Context, units initsystem.Units, in *Inbox) {
 	_ = e.Follow(ctx, func() { in.Up(e.Event, true) }, func() { in.Put(e.Event) })
 }
 
-func (e Engine) mayConnect(ctx context.Context, units initsystem.Units) bool {
+func (e WatchedEngine) mayConnect(ctx context.Context, units initsystem.Units) bool {
 	if e.Unit == "" {
 		return true
 	}

@@ -28,7 +28,7 @@ const StateDir = host.StateDir + "/balancer"
 
 var (
 	settingsRecord = host.Record[Settings]{Path: StateDir + "/settings.json"}
-	stateRecord    = host.Record[State]{Path: StateDir + "/control-planes.json", Valid: State.valid}
+	stateRecord    = host.Record[Backends]{Path: StateDir + "/control-planes.json", Valid: Backends.valid}
 )
 
 // Balancer is the balancer of this host, a part of its agent.
@@ -82,15 +82,15 @@ func (b Balancer) Listens(ctx context.Context) error {
 	return conn.Close()
 }
 
-// State is what the host knows of the control planes, also after a reboot.
-type State struct {
-	ControlPlanes []ControlPlane `json:"controlPlanes"`
-	// Told is set once a control plane has provided the list of all.
-	Told bool `json:"told"`
+// Backends is what the host knows of the control planes, also after a reboot.
+type Backends struct {
+	ControlPlanes []Backend `json:"controlPlanes"`
+	// Known is set once a control plane has provided the list of all.
+	Known bool `json:"told"`
 }
 
-// ControlPlane is a control plane as this host sees it. A single one is not probed.
-type ControlPlane struct {
+// Backend is a control plane as this host sees it. A single one is not probed.
+type Backend struct {
 	IP        string `json:"ip"`
 	Joining   bool   `json:"joining,omitempty"` // it does not serve yet
 	APIServer bool   `json:"apiServer"`         // last known readiness
@@ -98,7 +98,7 @@ type ControlPlane struct {
 }
 
 // Addresses lists the addresses of the control planes that are not joining.
-func (s State) Addresses() []string {
+func (s Backends) Addresses() []string {
 	var all []string
 	for _, c := range s.ControlPlanes {
 		if !c.Joining {
@@ -108,8 +108,8 @@ func (s State) Addresses() []string {
 	return all
 }
 
-// ReadState reads the saved state, or returns fs.ErrNotExist: control planes provide it again.
-func ReadState(files host.Files) (State, error) {
+// ReadBackends reads the saved state, or returns fs.ErrNotExist: control planes provide it again.
+func ReadBackends(files host.Files) (Backends, error) {
 	s, err := stateRecord.Read(files)
 	if err != nil {
 		err = errors.Join(fs.ErrNotExist, err)
@@ -117,7 +117,7 @@ func ReadState(files host.Files) (State, error) {
 	return s, err
 }
 
-func (s State) valid() error {
+func (s Backends) valid() error {
 	if len(s.ControlPlanes) == 0 {
 		return errors.New("it contains no control plane")
 	}
@@ -136,14 +136,14 @@ func (b Balancer) Known() step.Step {
 
 // known returns the file of the initial state, unless a control plane has provided its content.
 func (b Balancer) known() ([]host.File, error) {
-	begin, _ := ReadState(b.Files) // the zero State if there is none
+	begin, _ := ReadBackends(b.Files) // the zero State if there is none
 	last := len(begin.ControlPlanes)
 	for _, ip := range b.Seeds {
-		if !slices.ContainsFunc(begin.ControlPlanes, func(c ControlPlane) bool { return c.IP == ip }) {
-			begin.ControlPlanes = append(begin.ControlPlanes, ControlPlane{IP: ip})
+		if !slices.ContainsFunc(begin.ControlPlanes, func(c Backend) bool { return c.IP == ip }) {
+			begin.ControlPlanes = append(begin.ControlPlanes, Backend{IP: ip})
 		}
 	}
-	if begin.Told || len(begin.ControlPlanes) == last {
+	if begin.Known || len(begin.ControlPlanes) == last {
 		return nil, nil
 	}
 	file, err := stateRecord.File(begin)

@@ -64,7 +64,7 @@ func TestSeedsHoldUntilAControlPlaneHasTold(t *testing.T) {
 	seed := func() (stale bool, addresses []string) {
 		tree, err := b.known()
 		must.NoError(t, errors.Join(err, b.Files.Put(tree)))
-		now, err := ReadState(b.Files)
+		now, err := ReadBackends(b.Files)
 		must.NoError(t, err)
 		return len(tree) > 0, now.Addresses()
 	}
@@ -78,7 +78,7 @@ func TestSeedsHoldUntilAControlPlaneHasTold(t *testing.T) {
 	if stale, addresses := seed(); !stale || !slices.Equal(addresses, []string{"10.0.0.9", "10.0.0.8"}) {
 		t.Errorf("another seed: %v, %t", addresses, stale)
 	}
-	told := State{ControlPlanes: []ControlPlane{{IP: "10.0.0.2"}, {IP: "10.0.0.3", Joining: true}}, Told: true}
+	told := Backends{ControlPlanes: []Backend{{IP: "10.0.0.2"}, {IP: "10.0.0.3", Joining: true}}, Known: true}
 	must.NoError(t, stateRecord.Write(b.Files, told))
 	if stale, addresses := seed(); stale || !slices.Equal(addresses, []string{"10.0.0.2"}) {
 		t.Errorf("after it was told: %v, %t", addresses, stale)
@@ -106,13 +106,13 @@ func TestServeFollowsWhatItIsTold(t *testing.T) {
 	authority(t, &b, server)
 	b.APIPort = server.Listener.Addr().(*net.TCPAddr).Port
 	b.Port = freePair(t)
-	must.NoError(t, stateRecord.Write(b.Files, State{ControlPlanes: []ControlPlane{{IP: "127.0.0.7"}}}))
+	must.NoError(t, stateRecord.Write(b.Files, Backends{ControlPlanes: []Backend{{IP: "127.0.0.7"}}}))
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- Serve(ctx, b.Files, b.Settings, func(ctx context.Context, tell func([]ControlPlane)) error {
-			tell(nil) // a cluster that is being made
-			tell([]ControlPlane{{IP: "127.0.0.1"}, {IP: "127.0.0.8", Joining: true}})
+		ended <- Serve(ctx, b.Files, b.Settings, func(ctx context.Context, report func([]Backend)) error {
+			report(nil) // a cluster that is being made
+			report([]Backend{{IP: "127.0.0.1"}, {IP: "127.0.0.8", Joining: true}})
 			<-ctx.Done()
 			return ctx.Err()
 		}, func(time.Duration) {})
@@ -127,8 +127,8 @@ func TestServeFollowsWhatItIsTold(t *testing.T) {
 		return errors.Join(answer.Body.Close()) == nil && answer.StatusCode == http.StatusOK
 	})
 	must.Until(t, "the state that was told", func() bool {
-		state, err := ReadState(b.Files)
-		return err == nil && state.Told && slices.Equal(state.Addresses(), []string{"127.0.0.1"}) && len(state.ControlPlanes) == 2
+		state, err := ReadBackends(b.Files)
+		return err == nil && state.Known && slices.Equal(state.Addresses(), []string{"127.0.0.1"}) && len(state.ControlPlanes) == 2
 	})
 	stop()
 	if err := <-ended; err != nil {
@@ -204,14 +204,14 @@ func TestADamagedRecordIsWrittenAgain(t *testing.T) {
 			t.Errorf("%q: %v, %v", text, diff, err)
 		}
 		must.NoError(t, known.Apply(t.Context()))
-		if state, err := ReadState(b.Files); err != nil || !slices.Equal(state.Addresses(), b.Seeds) {
+		if state, err := ReadBackends(b.Files); err != nil || !slices.Equal(state.Addresses(), b.Seeds) {
 			t.Errorf("%q: %v, %v", text, state, err)
 		}
 	}
 }
 
 func TestStateOfAHostThatHasNone(t *testing.T) {
-	if _, err := ReadState(host.Files{Root: t.TempDir()}); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := ReadBackends(host.Files{Root: t.TempDir()}); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
 }
@@ -219,7 +219,7 @@ func TestStateOfAHostThatHasNone(t *testing.T) {
 func TestFrontFindsControlPlanesByTheirName(t *testing.T) {
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {}))
 	t.Cleanup(server.Close)
-	f := Front{Name: "localhost", Port: server.Listener.Addr().(*net.TCPAddr).Port}
+	f := External{Name: "localhost", Port: server.Listener.Addr().(*net.TCPAddr).Port}
 	servers := f.servers()
 	if err := servers.probe(t.Context(), server.Listener.Addr().String()); err != nil {
 		t.Errorf("it knows no authority, and needs none: %v", err)

@@ -104,14 +104,14 @@ func (p *pool) watch(ctx context.Context, ip string) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			if err := p.look(ctx, ip); ctx.Err() == nil && p.note(ip, err) {
+			if err := p.check(ctx, ip); ctx.Err() == nil && p.note(ip, err) {
 				p.changed()
 			}
 		}
 	}
 }
 
-func (p *pool) look(ctx context.Context, ip string) error {
+func (p *pool) check(ctx context.Context, ip string) error {
 	p.mu.Lock()
 	alone := len(p.servers) == 1
 	p.mu.Unlock()

@@ -27,20 +27,20 @@ const (
 	failedShutdownCheck = "[-]shutdown failed"
 )
 
-// Watch calls tell with all control planes, at its start and after each
+// Discover calls report with all control planes, at its start and after each
 // change. It returns when ctx ends or the watch breaks.
-type Watch func(ctx context.Context, tell func([]ControlPlane)) error
+type Discover func(ctx context.Context, report func([]Backend)) error
 
 // Serve balances until ctx ends. It calls answers after an outage of all API servers.
-func Serve(ctx context.Context, files host.Files, s Settings, watch Watch, answers func(outage time.Duration)) error {
-	known, err := ReadState(files)
+func Serve(ctx context.Context, files host.Files, s Settings, watch Discover, answers func(outage time.Duration)) error {
+	known, err := ReadBackends(files)
 	if err != nil {
 		return err
 	}
 	toAPI := func() (*tls.Config, error) { return host.ClientTLS(files, s.ClusterCA, "", "") }
 	toEtcd := func() (*tls.Config, error) { return host.ClientTLS(files, s.EtcdCA, s.Cert, s.Key) }
 	api, etcd := newPool(s.Own, s.APIPort, Probe(toAPI, "/readyz")), newPool(s.Own, s.EtcdPort, Probe(toEtcd, "/health"))
-	d := &daemon{files: files, state: known, api: api, etcd: etcd}
+	d := &daemon{files: files, backends: known, api: api, etcd: etcd}
 	api.changed, etcd.changed = d.save, d.save
 	api.answers = answers
 	both, ctx := errgroup.WithContext(ctx)
@@ -88,32 +88,32 @@ type daemon struct {
 	files     host.Files
 	api, etcd *pool
 
-	mu    sync.Mutex
-	state State
+	mu       sync.Mutex
+	backends Backends
 }
 
 // follow repeats watch. Without a control plane that answers, the known ones stay.
-func (d *daemon) follow(ctx context.Context, watch Watch) {
+func (d *daemon) follow(ctx context.Context, watch Discover) {
 	for ctx.Err() == nil {
-		_ = watch(ctx, func(all []ControlPlane) { d.told(ctx, all) })
+		_ = watch(ctx, func(all []Backend) { d.adopt(ctx, all) })
 		_ = step.Pause(ctx, watchPause)
 	}
 }
 
-// told adopts the list of a control plane, unless it is that of a new cluster without a server.
-func (d *daemon) told(ctx context.Context, all []ControlPlane) {
-	now := State{ControlPlanes: all, Told: true}
+// adopt adopts the list of a control plane, unless it is that of a new cluster without a server.
+func (d *daemon) adopt(ctx context.Context, all []Backend) {
+	now := Backends{ControlPlanes: all, Known: true}
 	if len(now.Addresses()) == 0 {
 		return
 	}
 	d.mu.Lock()
-	d.state = now
+	d.backends = now
 	d.mu.Unlock()
 	d.use(ctx, now)
 	d.save()
 }
 
-func (d *daemon) use(ctx context.Context, s State) {
+func (d *daemon) use(ctx context.Context, s Backends) {
 	d.api.use(ctx, s.Addresses())
 	d.etcd.use(ctx, s.Addresses())
 }
@@ -123,13 +123,13 @@ func (d *daemon) save() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	api, etcd := d.api.ready(), d.etcd.ready()
-	now := State{Told: d.state.Told}
-	for _, c := range d.state.ControlPlanes {
+	now := Backends{Known: d.backends.Known}
+	for _, c := range d.backends.ControlPlanes {
 		c.APIServer, c.Etcd = api[c.IP], etcd[c.IP]
 		now.ControlPlanes = append(now.ControlPlanes, c)
 	}
-	old, err := ReadState(d.files)
-	if err != nil || old.Told != now.Told || !slices.Equal(old.ControlPlanes, now.ControlPlanes) {
+	old, err := ReadBackends(d.files)
+	if err != nil || old.Known != now.Known || !slices.Equal(old.ControlPlanes, now.ControlPlanes) {
 		_ = stateRecord.Write(d.files, now)
 	}
 }

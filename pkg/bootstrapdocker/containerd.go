@@ -23,11 +23,11 @@ const (
 //
 // It runs before anything is loaded into containerd, so that turndown undoes
 // the loads before it stops containerd.
-func (d Daemon) Containerd() step.Step {
+func (d Dockerd) Containerd() step.Step {
 	return step.Step{ID: "bootstrap-containerd", Name: "start containerd", Check: d.checkContainerd, Apply: d.startContainerd, Undo: d.dropContainerd}
 }
 
-func (d Daemon) checkContainerd(ctx context.Context) (step.Diff, error) {
+func (d Dockerd) checkContainerd(ctx context.Context) (step.Diff, error) {
 	scripts, err := d.containerdScripts()
 	if err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func (d Daemon) checkContainerd(ctx context.Context) (step.Diff, error) {
 	return diff, err
 }
 
-func (d Daemon) startContainerd(ctx context.Context) error {
+func (d Dockerd) startContainerd(ctx context.Context) error {
 	scripts, err := d.containerdScripts()
 	if err != nil {
 		return err
@@ -55,7 +55,7 @@ func (d Daemon) startContainerd(ctx context.Context) error {
 }
 
 // containerdScripts returns the init script, unless the distribution has one.
-func (d Daemon) containerdScripts() ([]host.File, error) {
+func (d Dockerd) containerdScripts() ([]host.File, error) {
 	if d.Units.Init() == "systemd" || d.Files.Exists(containerdScript) && !d.ours(containerdScript) {
 		return nil, nil
 	}
@@ -68,7 +68,7 @@ func (d Daemon) containerdScripts() ([]host.File, error) {
 
 // dropContainerd removes the init script that kube-bootstrap installed, while
 // the main Docker, which uses this containerd too, is stopped.
-func (d Daemon) dropContainerd(ctx context.Context) error {
+func (d Dockerd) dropContainerd(ctx context.Context) error {
 	if d.Units.Init() == "systemd" || !d.ours(containerdScript) {
 		return d.Files.RemoveHalfWritten(containerdScript)
 	}
@@ -100,7 +100,7 @@ var storeDirs = []string{"/var/lib/containerd", "/run/containerd"}
 
 // noteStore records that the containerd of kube-bootstrap's init script is
 // the first one on this host.
-func (d Daemon) noteStore() error {
+func (d Dockerd) noteStore() error {
 	if d.Units.Init() == "systemd" || d.Files.Exists(containerdScript) || d.Files.Exists(storeFile) {
 		return nil
 	}
@@ -111,7 +111,7 @@ func (d Daemon) noteStore() error {
 }
 
 // dropStore removes the data of that containerd, including images of pods.
-func (d Daemon) dropStore() error {
+func (d Dockerd) dropStore() error {
 	if d.KeepImages || !d.Files.Exists(storeFile) {
 		return nil
 	}

@@ -37,8 +37,8 @@ const (
 	cgroup           = "docker-bootstrap"
 )
 
-// Daemon is the bootstrap Docker of this host.
-type Daemon struct {
+// Dockerd is the bootstrap Docker of this host.
+type Dockerd struct {
 	Files      host.Files
 	Units      initsystem.Units
 	KeepImages bool // Undo keeps the images, also the images of a containerd that kube-bootstrap installed
@@ -51,15 +51,15 @@ type Daemon struct {
 const StartID step.ID = "bootstrap-docker"
 
 // Start is the step that installs and enables the daemon.
-func (d Daemon) Start() step.Step {
+func (d Dockerd) Start() step.Step {
 	return step.Step{ID: StartID, Name: "start the bootstrap Docker", Check: d.check, Apply: d.apply, Undo: d.undo}
 }
 
-func (d Daemon) service() initsystem.Service {
+func (d Dockerd) service() initsystem.Service {
 	return initsystem.Service{Files: d.Files, Units: d.Units, Name: unit}
 }
 
-func (d Daemon) check(ctx context.Context) (step.Diff, error) {
+func (d Dockerd) check(ctx context.Context) (step.Diff, error) {
 	tree, err := d.tree()
 	if err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func (d Daemon) check(ctx context.Context) (step.Diff, error) {
 	return append(diff, start...), err
 }
 
-func (d Daemon) apply(ctx context.Context) error {
+func (d Dockerd) apply(ctx context.Context) error {
 	tree, err := d.tree()
 	if err != nil {
 		return err
@@ -98,7 +98,7 @@ func answers(ctx context.Context) error {
 
 // undo removes the daemon with its data: containers before their directories,
 // and the unit last.
-func (d Daemon) undo(ctx context.Context) error {
+func (d Dockerd) undo(ctx context.Context) error {
 	if err := d.stop(ctx); err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func (d Daemon) undo(ctx context.Context) error {
 	)
 }
 
-func (d Daemon) stop(ctx context.Context) error {
+func (d Dockerd) stop(ctx context.Context) error {
 	if !d.Files.Exists(d.service().Path()) {
 		return nil
 	}
@@ -132,7 +132,7 @@ func (d Daemon) stop(ctx context.Context) error {
 
 // dropData removes the daemon's data. The containers are already removed, so
 // KeepImages keeps only images.
-func (d Daemon) dropData() error {
+func (d Dockerd) dropData() error {
 	if d.KeepImages {
 		return nil
 	}

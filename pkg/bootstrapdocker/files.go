@@ -23,7 +23,7 @@ const mark = "# Written by kube-bootstrap; its turndown removes it."
 var unitFiles embed.FS
 
 // tree returns the configuration and the files for the init system.
-func (d Daemon) tree() ([]host.File, error) {
+func (d Dockerd) tree() ([]host.File, error) {
 	v, err := d.values()
 	if err != nil {
 		return nil, err
@@ -31,7 +31,7 @@ func (d Daemon) tree() ([]host.File, error) {
 	return []host.File{{Path: configFile, Data: []byte(config)}, initsystem.ServiceFile(d.Units, unit, unitFiles, v)}, nil
 }
 
-func (d Daemon) ours(path string) bool {
+func (d Dockerd) ours(path string) bool {
 	data, err := d.Files.Read(path)
 	return err == nil && bytes.Contains(data, []byte(mark))
 }
@@ -40,7 +40,7 @@ func (d Daemon) ours(path string) bool {
 var ServiceFiles = []string{"/etc/systemd/system/" + unit + ".service", "/etc/init.d/" + unit}
 
 // values returns the values in the unit file and the init scripts.
-func (d Daemon) values() (map[string]any, error) {
+func (d Dockerd) values() (map[string]any, error) {
 	dockerd, err := d.binary("dockerd")
 	if err != nil {
 		return nil, err
@@ -66,14 +66,14 @@ func (d Daemon) values() (map[string]any, error) {
 	return v, err
 }
 
-func (d Daemon) binary(name string) (string, error) {
+func (d Dockerd) binary(name string) (string, error) {
 	if path := host.FindProgram(d.Files, name); path != "" {
 		return path, nil
 	}
 	return "", fmt.Errorf("no %s in %s; install Docker, and util-linux for unshare", name, strings.Join(host.ProgramDirs, ", "))
 }
 
-func (d Daemon) args() []string {
+func (d Dockerd) args() []string {
 	args := []string{
 		"--host=unix://" + Socket,
 		"--group=root",
@@ -101,6 +101,6 @@ func (d Daemon) args() []string {
 // cgroup. With the systemd driver, which dockerd selects under systemd on
 // cgroup v2, they are scopes in system.slice, which systemd removes.
 // https://github.com/moby/moby/blob/docker-v29.7.2/daemon/daemon_unix.go#L598-L601
-func (d Daemon) ownCgroup() bool {
+func (d Dockerd) ownCgroup() bool {
 	return d.Units.Init() != "systemd" || !d.Files.Exists("/sys/fs/cgroup/cgroup.controllers")
 }

@@ -28,8 +28,8 @@ func (initOnly) Disable(context.Context, string) error        { return nil }
 func (initOnly) Reload(context.Context) error                 { return nil }
 func (initOnly) Active(context.Context, string) (bool, error) { return false, nil }
 
-func freshHost(t *testing.T, init string) Daemon {
-	d := Daemon{Files: host.Files{Root: t.TempDir()}, Units: initOnly(init)}
+func freshHost(t *testing.T, init string) Dockerd {
+	d := Dockerd{Files: host.Files{Root: t.TempDir()}, Units: initOnly(init)}
 	for _, program := range []string{"/usr/sbin/dockerd", "/usr/bin/containerd", "/usr/bin/unshare"} {
 		must.NoError(t, d.Files.Write(program, []byte("#!/bin/sh\necho Docker version 28.5.2, build 1\n"), 0o755))
 	}
@@ -59,7 +59,7 @@ func TestDistributionsContainerdScriptStays(t *testing.T) {
 }
 
 func TestNoDocker(t *testing.T) {
-	d := Daemon{Files: host.Files{Root: t.TempDir()}, Units: initOnly("systemd")}
+	d := Dockerd{Files: host.Files{Root: t.TempDir()}, Units: initOnly("systemd")}
 	if _, err := d.tree(); err == nil || !strings.Contains(err.Error(), "install Docker") {
 		t.Errorf("got %v", err)
 	}

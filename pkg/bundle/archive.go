@@ -31,7 +31,7 @@ type Archive struct {
 // Archive returns an archive of images for one architecture. It is both a
 // `docker save` archive, which every Docker reads, and an OCI image layout,
 // which containerd reads.
-func (b *Bundle) Archive(ctx context.Context, images []Image, arch string) Archive {
+func (b *Bundle) Archive(ctx context.Context, images []MultiPlatformImage, arch string) Archive {
 	size := b.Manifest.SizeOf(b.Manifest.blobsOf(images, arch))
 	w := &archiveWriter{bundle: b, ctx: ctx, images: images, arch: arch, progress: step.NewCounter(ctx, "load images", size)}
 	return Archive{Open: w.open, Err: w.firstError}
@@ -42,7 +42,7 @@ func (b *Bundle) Archive(ctx context.Context, images []Image, arch string) Archi
 type archiveWriter struct {
 	bundle   *Bundle
 	ctx      context.Context
-	images   []Image
+	images   []MultiPlatformImage
 	arch     string
 	progress io.Writer
 	err      atomic.Pointer[error] // the first error, unless the store has closed the pipe
@@ -100,12 +100,12 @@ func (a *archiveWriter) write(w io.Writer) error {
 }
 
 // blobsOf returns the blobs that an archive needs, each once.
-func (m Manifest) blobsOf(images []Image, arch string) []digest.Digest {
+func (m Manifest) blobsOf(images []MultiPlatformImage, arch string) []digest.Digest {
 	return append(m.textsOf(images, arch), m.layersOf(images, arch)...)
 }
 
 // textsOf returns the manifests and configs of images, each once.
-func (m Manifest) textsOf(images []Image, arch string) (texts []digest.Digest) {
+func (m Manifest) textsOf(images []MultiPlatformImage, arch string) (texts []digest.Digest) {
 	for _, i := range images {
 		texts = append(texts, i.Platforms[arch].Manifest, i.Platforms[arch].Config)
 	}
@@ -113,7 +113,7 @@ func (m Manifest) textsOf(images []Image, arch string) (texts []digest.Digest) {
 }
 
 // layersOf returns the layers of images, each once.
-func (m Manifest) layersOf(images []Image, arch string) (layers []digest.Digest) {
+func (m Manifest) layersOf(images []MultiPlatformImage, arch string) (layers []digest.Digest) {
 	for _, i := range images {
 		layers = append(layers, i.Platforms[arch].Layers...)
 	}
@@ -131,7 +131,7 @@ func once(blobs []digest.Digest) []digest.Digest {
 }
 
 // indexesOf returns the content of index.json and manifest.json of an archive.
-func (m Manifest) indexesOf(images []Image, arch string) (index ocispec.Index, docker tarball.Manifest) {
+func (m Manifest) indexesOf(images []MultiPlatformImage, arch string) (index ocispec.Index, docker tarball.Manifest) {
 	index.SchemaVersion, index.MediaType = 2, ocispec.MediaTypeImageIndex
 	platform := image.Platform(arch)
 	for _, i := range images {

@@ -135,8 +135,8 @@ func (b *Builder) newBlobs(blobs ...blobSource) (added []blobSource) {
 func (b *Builder) addBlobs(blobs ...blobSource) { b.blobs = append(b.blobs, b.newBlobs(blobs...)...) }
 
 // add adds an image for all architectures.
-func (b *Builder) add(platforms []image.Built) (Image, error) {
-	added := Image{Image: platforms[0].Image, Platforms: map[string]PlatformImage{}}
+func (b *Builder) add(platforms []image.Built) (MultiPlatformImage, error) {
+	added := MultiPlatformImage{Image: platforms[0].Image, Platforms: map[string]PlatformImage{}}
 	var index v1.ImageIndex = mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for _, built := range platforms {
 		one, err := b.addPlatform(built)
@@ -159,7 +159,7 @@ func (b *Builder) add(platforms []image.Built) (Image, error) {
 }
 
 // descriptor returns an element of index.json, by which other tools find the image.
-func (i Image) descriptor(mediaType string, d digest.Digest, size int64) ocispec.Descriptor {
+func (i MultiPlatformImage) descriptor(mediaType string, d digest.Digest, size int64) ocispec.Descriptor {
 	return ocispec.Descriptor{MediaType: mediaType, Digest: d, Size: size,
 		Annotations: map[string]string{ocispec.AnnotationRefName: i.Ref, annotationName: i.Ref}}
 }

@@ -28,7 +28,7 @@ func errOtherArch(b *Bundle, arch string) error {
 }
 
 // CheckImages is Check for some images.
-func (b *Bundle) CheckImages(ctx context.Context, images []Image, arch string) error {
+func (b *Bundle) CheckImages(ctx context.Context, images []MultiPlatformImage, arch string) error {
 	if b.fetch != nil {
 		return nil // blobs from a registry are verified when they are read
 	}

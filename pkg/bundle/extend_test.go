@@ -91,7 +91,7 @@ func TestNoProgramsLeaveTheBaseAsItIs(t *testing.T) {
 	if err := b.Check(t.Context(), "arm"); err != nil {
 		t.Error(err)
 	}
-	if !slices.EqualFunc(b.Manifest.Images, base.Manifest.Images, func(x, y Image) bool { return x.Ref == y.Ref && x.Index == y.Index }) {
+	if !slices.EqualFunc(b.Manifest.Images, base.Manifest.Images, func(x, y MultiPlatformImage) bool { return x.Ref == y.Ref && x.Index == y.Index }) {
 		t.Errorf("images %v, not %v", b.Manifest.Images, base.Manifest.Images)
 	}
 }

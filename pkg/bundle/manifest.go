@@ -68,7 +68,7 @@ type Manifest struct {
 	Format      int                      `json:"format"`
 	Versions    image.Versions           `json:"versions"`
 	Key         string                   `json:"key"` // changes with every input of the bundle
-	Images      []Image                  `json:"images"`
+	Images      []MultiPlatformImage     `json:"images"`
 	Plugins     map[string]Plugins       `json:"plugins"` // the CNI plugins, by architecture
 	Tables      map[string]digest.Digest `json:"tables"`  // the members in which other tools look for images, by name
 	Base        *Base                    `json:"base,omitempty"`
@@ -83,15 +83,15 @@ type Base struct {
 	Manifest   digest.Digest `json:"manifest"`
 }
 
-// Image is an image for all architectures.
-type Image struct {
+// MultiPlatformImage is an image for all architectures.
+type MultiPlatformImage struct {
 	image.Image
 	Index     digest.Digest            `json:"index"`
 	Platforms map[string]PlatformImage `json:"variants"` // by architecture
 }
 
 // References returns the references of images.
-func References(images []Image) (refs []string) {
+func References(images []MultiPlatformImage) (refs []string) {
 	for _, i := range images {
 		refs = append(refs, i.Ref)
 	}
@@ -140,13 +140,13 @@ func (m Manifest) Archs() (all []string) {
 }
 
 // Find returns the image of a reference for an architecture.
-func (m Manifest) Find(ref, arch string) (Image, error) {
-	i := slices.IndexFunc(m.Images, func(i Image) bool { return i.Ref == ref })
+func (m Manifest) Find(ref, arch string) (MultiPlatformImage, error) {
+	i := slices.IndexFunc(m.Images, func(i MultiPlatformImage) bool { return i.Ref == ref })
 	if i < 0 {
-		return Image{}, fmt.Errorf("it is of Kubernetes %s and holds no image %s", m.Versions.Kubernetes, ref)
+		return MultiPlatformImage{}, fmt.Errorf("it is of Kubernetes %s and holds no image %s", m.Versions.Kubernetes, ref)
 	}
 	if _, ok := m.Images[i].Platforms[arch]; !ok {
-		return Image{}, fmt.Errorf("it is for %s, not for %s", strings.Join(m.Archs(), ", "), arch)
+		return MultiPlatformImage{}, fmt.Errorf("it is for %s, not for %s", strings.Join(m.Archs(), ", "), arch)
 	}
 	return m.Images[i], nil
 }
@@ -230,5 +230,5 @@ func (m Manifest) validatePlugins() error {
 
 // Holds reports whether the bundle has an image of this reference for any architecture.
 func (m Manifest) Holds(ref string) bool {
-	return slices.ContainsFunc(m.Images, func(i Image) bool { return i.Ref == ref && len(i.Platforms) > 0 })
+	return slices.ContainsFunc(m.Images, func(i MultiPlatformImage) bool { return i.Ref == ref && len(i.Platforms) > 0 })
 }

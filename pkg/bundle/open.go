@@ -128,7 +128,7 @@ func (b *Bundle) Signer() string {
 }
 
 // Find returns the image of a reference for an architecture.
-func (b *Bundle) Find(ref, arch string) (Image, error) {
+func (b *Bundle) Find(ref, arch string) (MultiPlatformImage, error) {
 	found, err := b.Manifest.Find(ref, arch)
 	if err == nil && !holds(b, arch) {
 		err = fmt.Errorf("it is for %s, not for %s", strings.Join(b.Archs(), ", "), arch)

@@ -24,8 +24,8 @@ type change struct {
 }
 
 // openChange opens a cluster that has nodes, for one run at a time. The caller closes it.
-func openChange(ctx context.Context, options Options, emit func(session.Event)) (change, error) {
-	scope := session.Scope{Needs: session.Nodes, Lock: session.ClusterLock, Emit: emit}
+func openChange(ctx context.Context, options Options, emit func(session.HostEvent)) (change, error) {
+	scope := session.Requirements{Needs: session.Nodes, Lock: session.ClusterLock, Emit: emit}
 	o, err := open(ctx, options, scope)
 	if err != nil {
 		return change{}, err
@@ -48,11 +48,11 @@ func (o opened) change(ctx context.Context) (change, error) {
 
 // openNode is openChange for one node of the cluster.
 func openNode(
-	ctx context.Context, options Options, name string, emit func(session.Event),
-) (change, topology.Node, error) {
+	ctx context.Context, options Options, name string, emit func(session.HostEvent),
+) (change, topology.ClusterNode, error) {
 	c, err := openChange(ctx, options, emit)
 	if err != nil {
-		return c, topology.Node{}, err
+		return c, topology.ClusterNode{}, err
 	}
 	n, err := c.nodes.Pick(name)
 	if err != nil {
@@ -88,16 +88,16 @@ func (o Options) recorded(ctx context.Context, c containers.Cluster, state topol
 	return o, err
 }
 
-func (c change) machine(n topology.Node) testhost.Machine {
+func (c change) machine(n topology.ClusterNode) testhost.Machine {
 	return testhost.NewMachine(c.cluster, c.nodes, n)
 }
 
 // object returns the node in the API of another control plane than the node itself.
-func (c change) object(ctx context.Context, n topology.Node) node.Node {
+func (c change) object(ctx context.Context, n topology.ClusterNode) node.Node {
 	return node.Node{API: apiserver.Connect(ctx, c.cluster.Session, n.Name), Name: n.Name}
 }
 
-func (c change) turndown(n topology.Node) step.Step {
+func (c change) turndown(n topology.ClusterNode) step.Step {
 	return step.When(step.IDOf("turndown", n.Name), "turn "+n.Name+" down", "run kube-bootstrap turndown on "+n.Name, func(ctx context.Context) (bool, error) {
 		state, err := c.cluster.Session.Observe(ctx)
 		return state.Runs(n.Name), err

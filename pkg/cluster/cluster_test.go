@@ -19,13 +19,13 @@ func TestOptionsNameEveryProblem(t *testing.T) {
 		options Options
 		problem string
 	}{
-		"name":          {Options{Options: session.Options{Name: "Kube_1"}}, "cluster-name"},
-		"node name":     {Options{Request: topology.Request{Nodes: []topology.Spec{{Role: topology.Master}, {Role: topology.Worker, Name: "A"}}}}, "cluster-name"},
+		"name":          {Options{Selection: session.Selection{Name: "Kube_1"}}, "cluster-name"},
+		"node name":     {Options{Request: topology.Request{Nodes: []topology.Spec{{Role: topology.ControlPlane}, {Role: topology.Worker, Name: "A"}}}}, "cluster-name"},
 		"no master":     {Options{Request: topology.Request{Nodes: []topology.Spec{{Role: topology.Worker}}}}, "cluster-size"},
-		"same name":     {Options{Request: topology.Request{Nodes: []topology.Spec{{Role: topology.Master}, {Role: topology.Worker, Name: "master-1"}}}}, "cluster-nodes"},
-		"node image":    {Options{Request: topology.Request{Nodes: []topology.Spec{{Role: topology.Master, HostImage: "x"}}}}, "host-image"},
+		"same name":     {Options{Request: topology.Request{Nodes: []topology.Spec{{Role: topology.ControlPlane}, {Role: topology.Worker, Name: "master-1"}}}}, "cluster-nodes"},
+		"node image":    {Options{Request: topology.Request{Nodes: []topology.Spec{{Role: topology.ControlPlane, HostImage: "x"}}}}, "host-image"},
 		"host name":     {Options{Request: topology.Request{Hosts: []string{"-a"}}}, "cluster-name"},
-		"masters":       {Options{Request: topology.Request{Masters: 6}}, "cluster-size"},
+		"masters":       {Options{Request: topology.Request{ControlPlanes: 6}}, "cluster-size"},
 		"workers":       {Options{Request: topology.Request{Workers: -1}}, "cluster-size"},
 		"image":         {Options{Request: topology.Request{HostImage: "docker-1"}}, "host-image"},
 		"not a network": {Options{Request: topology.Request{Subnet: netip.MustParsePrefix("10.1.2.3/16")}}, "cluster-subnet"},
@@ -49,7 +49,7 @@ func TestOptionsNameEveryProblem(t *testing.T) {
 
 func TestAllProblemsAreToldAtOnce(t *testing.T) {
 	t.Setenv("KUBE_BOOTSTRAP_CACHE", t.TempDir())
-	_, err := Options{Options: session.Options{Name: "A"}, Request: topology.Request{Workers: -1, HostImage: "x"}}.withDefaults()
+	_, err := Options{Selection: session.Selection{Name: "A"}, Request: topology.Request{Workers: -1, HostImage: "x"}}.withDefaults()
 	if n := len(step.Problems(err)); n != 3 {
 		t.Errorf("%d problems told, want 3: %v", n, err)
 	}
@@ -57,7 +57,7 @@ func TestAllProblemsAreToldAtOnce(t *testing.T) {
 
 func TestEngineThatDoesNotAnswer(t *testing.T) {
 	engine := containers.EngineChoice{Choice: docker.Choice{Address: "unix://" + filepath.Join(t.TempDir(), "none.sock")}}
-	options := Options{Options: session.Options{Provider: engine, CacheDir: t.TempDir()}}
+	options := Options{Selection: session.Selection{Provider: engine, CacheDir: t.TempDir()}}
 	_, err := Hosts(context.Background(), options, nil)
 	problems := step.Problems(err)
 	if len(problems) != 1 || problems[0].Name != "engine" {

@@ -18,14 +18,14 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Components are components of Kubernetes that were built from a checkout.
-type Components struct {
+// BuiltComponents are components of Kubernetes that were built from a checkout.
+type BuiltComponents struct {
 	Bundle   string            // bundle with their images, based on Options.Bundle; "": none
 	Versions map[string]string // of the components that differ from the release
 }
 
 // note returns the text that records the versions on the engine.
-func (c Components) note() string {
+func (c BuiltComponents) note() string {
 	text, err := json.Marshal(c.Versions)
 	if err != nil {
 		panic(err) // strings only
@@ -34,7 +34,7 @@ func (c Components) note() string {
 }
 
 // equal reports whether the requested components, if any, are the recorded ones.
-func (c Components) equal(note string) bool { return c.Bundle == "" || note == c.note() }
+func (c BuiltComponents) equal(note string) bool { return c.Bundle == "" || note == c.note() }
 
 // componentsName returns the name of the bundle with the recorded components in
 // the shared directory. Other components have another name, so that a node that
@@ -130,18 +130,18 @@ func dropOldComponents(ctx context.Context, s *session.Session, notes []string, 
 	return err
 }
 
-// Made describes what a cluster that is up was made of.
-type Made struct {
+// Installed describes what a cluster that is up was made of.
+type Installed struct {
 	Kubernetes string            // version
 	Components map[string]string // versions of the components that were built from a checkout
 	Bundle     string            // the bundle that its hosts loaded; "": this machine does not have it
 }
 
-// WhatIsUp returns what a cluster that is up was made of.
-func WhatIsUp(ctx context.Context, options session.Options) (Made, error) {
-	scope := session.Scope{Needs: session.ACluster}
-	return session.Get(ctx, options, scope, func(s *session.Session, _ topology.State) (made Made, err error) {
-		if _, err := s.RunningMaster(ctx, ""); err != nil {
+// ReadInstalled returns what a cluster that is up was made of.
+func ReadInstalled(ctx context.Context, options session.Selection) (Installed, error) {
+	scope := session.Requirements{Needs: session.ACluster}
+	return session.Get(ctx, options, scope, func(s *session.Session, _ topology.State) (made Installed, err error) {
+		if _, err := s.RunningControlPlane(ctx, ""); err != nil {
 			return made, err
 		}
 		record, err := s.UpRecord(ctx)

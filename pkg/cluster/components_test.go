@@ -29,13 +29,13 @@ func TestHostsFindTheProgramsBesideTheBundle(t *testing.T) {
 	}
 	bundle := file("b")
 	engine := &docker.Engine{Address: docker.DefaultAddress}
-	s := session.New(session.Options{Name: "k", CacheDir: filepath.Join(dir, "cache")},
-		containers.Provider{Engine: engine}, nil)
+	s := session.New(session.Selection{Name: "k", CacheDir: filepath.Join(dir, "cache")},
+		containers.DockerProvider{Engine: engine}, nil)
 	cluster, err := containers.Of(s)
 	must.NoError(t, err)
-	share := func(version string) Components {
+	share := func(version string) BuiltComponents {
 		t.Helper()
-		o := Options{Bundle: bundle, Components: Components{Bundle: file("p"), Versions: map[string]string{"kubelet": version}}}
+		o := Options{Bundle: bundle, Components: BuiltComponents{Bundle: file("p"), Versions: map[string]string{"kubelet": version}}}
 		must.NoError(t, o.setup(cluster, topology.Topology{}).Share().Apply(t.Context()))
 		return o.Components
 	}
@@ -67,10 +67,10 @@ func TestANodeIsAskedWhatItRuns(t *testing.T) {
 		report string
 		want   bool
 	}{
-		"a master that has all":         {topology.Master, `{"upToDate": true, "programs": ` + both + `}`, true},
-		"interrupted run":               {topology.Master, `{"upToDate": false, "programs": ` + both + `}`, false},
-		"other version":                 {topology.Master, `{"upToDate": true, "programs": {"kube-apiserver": "v1.36.3+z", "kubelet": "v1.36.3+b"}}`, false},
-		"no components":                 {topology.Master, `{"upToDate": true}`, false},
+		"a master that has all":         {topology.ControlPlane, `{"upToDate": true, "programs": ` + both + `}`, true},
+		"interrupted run":               {topology.ControlPlane, `{"upToDate": false, "programs": ` + both + `}`, false},
+		"other version":                 {topology.ControlPlane, `{"upToDate": true, "programs": {"kube-apiserver": "v1.36.3+z", "kubelet": "v1.36.3+b"}}`, false},
+		"no components":                 {topology.ControlPlane, `{"upToDate": true}`, false},
 		"a worker that has its own":     {topology.Worker, `{"upToDate": true, "programs": {"kubelet": "v1.36.3+b"}}`, true},
 		"a worker that has the release": {topology.Worker, `{"upToDate": true}`, false},
 		"no output":                     {topology.Worker, ``, false},
@@ -83,7 +83,7 @@ func TestANodeIsAskedWhatItRuns(t *testing.T) {
 
 func TestWhatKeepsANodeFromRunningItsPrograms(t *testing.T) {
 	want := image.Versions{Kubernetes: "v1.36.3", Programs: map[string]string{"kubelet": "v1.36.3+b", "kube-proxy": "v1.36.3+c"}}
-	worker := topology.Node{Name: "k-worker-1", Role: topology.Worker}
+	worker := topology.ClusterNode{Name: "k-worker-1", Role: topology.Worker}
 	node := func(version string) []corev1.Node {
 		n := corev1.Node{}
 		n.Name, n.Status.NodeInfo.KubeletVersion = worker.Name, version

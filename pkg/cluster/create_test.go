@@ -18,15 +18,15 @@ import (
 // before that stage has created its hosts.
 func TestChecksBeforeTheHosts(t *testing.T) {
 	cluster, options, _ := noHosts(t)
-	options.Manifests = []Manifest{{Path: must.Write(t, filepath.Join(t.TempDir(), "app.yaml"), "{}"), On: "/app.yaml"}}
+	options.Manifests = []ManifestFile{{Path: must.Write(t, filepath.Join(t.TempDir(), "app.yaml"), "{}"), On: "/app.yaml"}}
 	nodes := options.Topology(cluster.Name, topology.State{})
 	run := change{cluster: cluster, options: options, nodes: nodes, source: source{shared: true}}
-	join := &joining{change: run, master: nodes.Leader(topology.State{})}
-	c := creation{change: run, join: join, master: join.master, setup: options.setup(cluster, nodes), isNew: true}
+	join := &joining{change: run, first: nodes.FirstControlPlane(topology.State{})}
+	c := creation{change: run, join: join, first: join.first, setup: options.setup(cluster, nodes), isNew: true}
 	c.setup.Disk = testhost.PreparedDisk{Key: "a", Volume: "disk"}
-	c.copies = c.likeMaster()
+	c.copies = c.likeFirst()
 	for _, stage := range c.plan() {
-		for _, f := range new(step.Runner).Look(t.Context(), step.Plan{stage}) {
+		for _, f := range new(step.Runner).Check(t.Context(), step.Plan{stage}) {
 			if f.Err != nil {
 				t.Error(f.Err)
 			}
@@ -69,20 +69,20 @@ func TestPlansOfACreation(t *testing.T) {
 			adapt,
 		}},
 	} {
-		options, err := Options{Options: session.Options{Name: "k", Provider: containers.EngineChoice{}, CacheDir: t.TempDir()}, Request: topology.Request{Workers: 1}}.withDefaults()
+		options, err := Options{Selection: session.Selection{Name: "k", Provider: containers.EngineChoice{}, CacheDir: t.TempDir()}, Request: topology.Request{Workers: 1}}.withDefaults()
 		must.NoError(t, err)
-		s, err := session.Open(options.Options, nil)
+		s, err := session.Open(options.Selection, nil)
 		must.NoError(t, err)
 		defer s.Close()
 		cluster, err := containers.Of(s)
 		must.NoError(t, err)
 		nodes := options.Topology(s.Name, topology.State{})
 		run := change{cluster: cluster, options: options, nodes: nodes, source: source{shared: c.shared}}
-		join := &joining{change: run, master: nodes.Leader(topology.State{})}
-		made := creation{change: run, join: join, master: join.master, setup: options.setup(cluster, nodes), isNew: c.isNew}
+		join := &joining{change: run, first: nodes.FirstControlPlane(topology.State{})}
+		made := creation{change: run, join: join, first: join.first, setup: options.setup(cluster, nodes), isNew: c.isNew}
 		made.setup.Disk = c.disk
 		if c.isNew {
-			made.copies = made.likeMaster()
+			made.copies = made.likeFirst()
 		}
 		var got []string
 		_, err = step.NewGraph(made.plan()) // without the stage that boots the hosts

@@ -17,13 +17,13 @@ import (
 )
 
 // alone keeps other runs out of an existing cluster.
-var alone = session.Scope{Needs: session.ACluster, Lock: session.ClusterLock}
+var alone = session.Requirements{Needs: session.ACluster, Lock: session.ClusterLock}
 
 // Down stops all hosts of a cluster at the same time. Their data stays, so that
 // Up can start them again. Down does nothing if no host runs.
 func Down(ctx context.Context, options Options) error {
-	return containers.Do(ctx, options.Options, alone, func(c containers.Cluster, state topology.State) error {
-		return c.Machines.SwitchOff(ctx, append(state.Names(), testhost.BesideHosts(c.Name)...)...)
+	return containers.Do(ctx, options.Selection, alone, func(c containers.Cluster, state topology.State) error {
+		return c.Machines.SwitchOff(ctx, append(state.Names(), testhost.ServiceContainers(c.Name)...)...)
 	})
 }
 
@@ -32,8 +32,8 @@ func Down(ctx context.Context, options Options) error {
 // and prepared disks unless another cluster uses them or KeepImages is set. The
 // cache of downloads and builds stays.
 func Clean(ctx context.Context, options Options) error {
-	return containers.Do(ctx, options.Options, alone, func(c containers.Cluster, _ topology.State) error {
-		err := errors.Join(removePrivate(ctx, c.Session.Options), remove(ctx, c))
+	return containers.Do(ctx, options.Selection, alone, func(c containers.Cluster, _ topology.State) error {
+		err := errors.Join(removePrivate(ctx, c.Session.Selection), remove(ctx, c))
 		if options.KeepImages {
 			return err
 		}
@@ -43,7 +43,7 @@ func Clean(ctx context.Context, options Options) error {
 
 // removePrivate removes the entries in the user's kubeconfig, and then the private directory,
 // which contains the record of these entries.
-func removePrivate(ctx context.Context, options session.Options) error {
+func removePrivate(ctx context.Context, options session.Selection) error {
 	if err := kubeconfig.Unmerge(ctx, options); err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func remove(ctx context.Context, c containers.Cluster) error {
 	if err := c.Session.WriteRecord(ctx, &session.Record{Phase: session.Removing}); err != nil {
 		return err
 	}
-	return errors.Join(snapshot.ForgetAll(ctx, c.Session), c.Remove(ctx, session.RecordNote), c.Disks.RemoveOwn(ctx, ""),
+	return errors.Join(snapshot.ForgetAll(ctx, c.Session), c.Remove(ctx, session.RecordNote), c.Disks.RemoveOfCluster(ctx, ""),
 		os.RemoveAll(c.Session.SharedDir()), os.RemoveAll(c.Session.ComponentsPath()))
 }
 
@@ -117,7 +117,7 @@ func removeBegun(ctx context.Context, c containers.Cluster) error {
 // CleanLosses lists what Clean removes for good: hosts, snapshots and the images
 // of the local registry. Remains of an interrupted run are no loss.
 func CleanLosses(ctx context.Context, options Options) ([]string, error) {
-	c, state, err := containers.Begin(ctx, options.Options, session.Scope{Needs: session.ACluster})
+	c, state, err := containers.Begin(ctx, options.Selection, session.Requirements{Needs: session.ACluster})
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +135,7 @@ func CleanLosses(ctx context.Context, options Options) ([]string, error) {
 
 // RecreateLosses lists what Up with Options.Recreate removes for good.
 func RecreateLosses(ctx context.Context, options Options) ([]string, error) {
-	return session.Get(ctx, options.Options, session.Scope{}, func(s *session.Session, state topology.State) ([]string, error) {
+	return session.Get(ctx, options.Selection, session.Requirements{}, func(s *session.Session, state topology.State) ([]string, error) {
 		return losses(ctx, s, state, func(name string) bool { return name == snapshot.First })
 	})
 }

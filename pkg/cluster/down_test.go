@@ -12,7 +12,7 @@ import (
 // TestARecordOfEntriesInAKubeconfigIsKept: without the record, no later clean would remove
 // the entries.
 func TestARecordOfEntriesInAKubeconfigIsKept(t *testing.T) {
-	options := session.Options{Name: "one", CacheDir: t.TempDir()}
+	options := session.Selection{Name: "one", CacheDir: t.TempDir()}
 	of := must.Write(t, filepath.Join(t.TempDir(), "config"), "damaged: [")
 	record := must.Write(t, filepath.Join(options.PrivateDir(), "kubeconfig.json"), `{"path": "`+of+`"}`)
 	if err := removePrivate(t.Context(), options); err == nil || !session.FileExists(record) {

@@ -27,7 +27,7 @@ func TestAClusterOnAnotherEngine(t *testing.T) {
 			t.Errorf("%s: %v", verb, err)
 		}
 	}
-	if _, err := List(ctx, options.Options); err != nil || !session.FileExists(shared) {
+	if _, err := List(ctx, options.Selection); err != nil || !session.FileExists(shared) {
 		t.Errorf("list: %v; or a file of the other cluster is gone", err)
 	}
 	must.Write(t, noted, strings.Replace(own, c.Engine.Address, "tcp://an-alias", 1))

@@ -14,8 +14,8 @@ import (
 
 // Hosts creates bare hosts, waits until each runs its Docker, and installs kube-bootstrap there
 // without running it. Hosts that exist are started.
-func Hosts(ctx context.Context, options Options, emit func(session.Event)) ([]topology.Node, error) {
-	o, err := open(ctx, options, session.Scope{Lock: session.ClusterLock, Emit: emit})
+func Hosts(ctx context.Context, options Options, emit func(session.HostEvent)) ([]topology.ClusterNode, error) {
+	o, err := open(ctx, options, session.Requirements{Lock: session.ClusterLock, Emit: emit})
 	if err != nil {
 		return nil, err
 	}
@@ -31,8 +31,8 @@ func Hosts(ctx context.Context, options Options, emit func(session.Event)) ([]to
 
 // FreeSubnet returns the network of a cluster: its existing network, or else a free network.
 // Until the caller calls release, no other run chooses the free network.
-func FreeSubnet(ctx context.Context, options session.Options) (subnet netip.Prefix, release func(), err error) {
-	c, _, err := containers.Begin(ctx, options, session.Scope{})
+func FreeSubnet(ctx context.Context, options session.Selection) (subnet netip.Prefix, release func(), err error) {
+	c, _, err := containers.Begin(ctx, options, session.Requirements{})
 	if err != nil {
 		return subnet, nil, err
 	}

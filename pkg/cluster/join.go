@@ -20,8 +20,8 @@ import (
 // at the end.
 type joining struct {
 	change change
-	master topology.Node // that the others join
-	token  joinToken     // of the further control planes
+	first  topology.ClusterNode // that the others join
+	token  joinToken            // of the further control planes
 }
 
 // joinToken is the output of `kube-bootstrap token create -o json`.
@@ -37,9 +37,9 @@ const (
 	tokenTTL  = time.Hour
 )
 
-func (j *joining) step(n topology.Node) step.Step {
-	if n.Role == topology.Master {
-		return roleStep(n, j.furtherMaster)
+func (j *joining) step(n topology.ClusterNode) step.Step {
+	if n.Role == topology.ControlPlane {
+		return roleStep(n, j.furtherControlPlane)
 	}
 	return roleStep(n, j.worker)
 }
@@ -47,22 +47,22 @@ func (j *joining) step(n topology.Node) step.Step {
 // roleStep returns the step that runs `kube-bootstrap master` or `worker` on a
 // node. It runs every time, because only kube-bootstrap on the node can compare
 // the node with its settings.
-func roleStep(n topology.Node, run func(context.Context, topology.Node) error) step.Step {
+func roleStep(n topology.ClusterNode, run func(context.Context, topology.ClusterNode) error) step.Step {
 	return step.Always(step.IDOf("run", n.Name), "run "+string(n.Role)+" on "+n.Name, func(ctx context.Context) error { return run(ctx, n) })
 }
 
-func (j *joining) furtherMaster(ctx context.Context, n topology.Node) error {
+func (j *joining) furtherControlPlane(ctx context.Context, n topology.ClusterNode) error {
 	env := []string{"KUBE_BOOTSTRAP_CERTIFICATE_KEY=" + j.token.CertificateKey}
 	command := []string{"master", "--join"}
-	if j.change.nodes.OnlyMasters() {
+	if j.change.nodes.OnlyControlPlanes() {
 		command = append(command, "--no-dedicated")
 	}
 	return j.join(ctx, n, j.token, append(command, j.change.options.MasterArgs...), env)
 }
 
-func (j *joining) worker(ctx context.Context, n topology.Node) error {
+func (j *joining) worker(ctx context.Context, n topology.ClusterNode) error {
 	if j.change.state.Has(n.Name) { // kube-bootstrap worker refuses taints that its node does not have
-		if err := j.mark(ctx, n); err != nil {
+		if err := j.label(ctx, n); err != nil {
 			return err
 		}
 	}
@@ -74,13 +74,13 @@ func (j *joining) worker(ctx context.Context, n topology.Node) error {
 	if err := errors.Join(err, j.deleteToken(ctx, token)); err != nil {
 		return err
 	}
-	return j.mark(ctx, n)
+	return j.label(ctx, n)
 }
 
-// mark makes a control plane apply the labels and taints of a worker, which its
+// label makes a control plane apply the labels and taints of a worker, which its
 // own kubelet may not change, and remember them, so that later settings can
 // remove them.
-func (j *joining) mark(ctx context.Context, n topology.Node) error {
+func (j *joining) label(ctx context.Context, n topology.ClusterNode) error {
 	marks := slices.DeleteFunc(slices.Clone(n.Spec.Args), func(arg string) bool {
 		return !strings.HasPrefix(arg, "--node-label=") && !strings.HasPrefix(arg, "--node-taint=")
 	})
@@ -88,7 +88,7 @@ func (j *joining) mark(ctx context.Context, n topology.Node) error {
 		return nil
 	}
 	return retried(ctx, func() error {
-		return remote.Run(ctx, j.change.cluster.Session, j.master.Name, append([]string{"mark", n.Name}, marks...), nil)
+		return remote.Run(ctx, j.change.cluster.Session, j.first.Name, append([]string{"mark", n.Name}, marks...), nil)
 	})
 }
 
@@ -99,22 +99,22 @@ func retried(ctx context.Context, do func() error) error {
 	return step.Until(step.WithLimit(ctx, 3*step.CheckLimit(ctx)), func(context.Context) error { return do() }, nil)
 }
 
-func (j *joining) join(ctx context.Context, n topology.Node, token joinToken, command, env []string) error {
+func (j *joining) join(ctx context.Context, n topology.ClusterNode, token joinToken, command, env []string) error {
 	node := j.change.cluster.Session.Node(n.Name)
 	if err := node.Put(ctx, tokenPath, 0o600, strings.NewReader(token.Token+"\n")); err != nil {
 		return err
 	}
-	args := append(command, "--master-ip", j.master.Addr.String(), "--token-file", tokenPath, "--ca-cert-hash", token.CACertHash)
+	args := append(command, "--master-ip", j.first.Addr.String(), "--token-file", tokenPath, "--ca-cert-hash", token.CACertHash)
 	err := remote.Run(ctx, j.change.cluster.Session, n.Name, slices.Concat(args, j.change.source.args(), n.Spec.Args), env)
 	ctx, cancel := step.Limited(context.WithoutCancel(ctx))
 	defer cancel()
 	return errors.Join(err, access.Run(ctx, node, "rm", "-f", tokenPath))
 }
 
-// onMaster returns the output of kube-bootstrap on the control plane that the others join.
-func (j *joining) onMaster(ctx context.Context, args ...string) (string, error) {
+// onFirst returns the output of kube-bootstrap on the control plane that the others join.
+func (j *joining) onFirst(ctx context.Context, args ...string) (string, error) {
 	s := j.change.cluster.Session
-	return access.Output(ctx, s.Node(j.master.Name), append([]string{s.Provider.ProgramPath()}, args...)...)
+	return access.Output(ctx, s.Node(j.first.Name), append([]string{s.Provider.ProgramPath()}, args...)...)
 }
 
 // createToken creates a token for the nodes in scope.
@@ -122,14 +122,14 @@ func (j *joining) createToken(ctx context.Context, scope ...string) (token joinT
 	args := []string{"token", "create", "--ttl", tokenTTL.String(), "--description", "cluster up", "-o", "json"}
 	var out string
 	err = retried(ctx, func() (err error) {
-		out, err = j.onMaster(ctx, append(args, scope...)...)
+		out, err = j.onFirst(ctx, append(args, scope...)...)
 		return err
 	})
 	if err != nil {
 		return token, err
 	}
 	if err := json.Unmarshal([]byte(out), &token); err != nil {
-		return token, fmt.Errorf("answer of token create on %s: %w", j.master.Name, err)
+		return token, fmt.Errorf("answer of token create on %s: %w", j.first.Name, err)
 	}
 	return token, nil
 }
@@ -142,19 +142,19 @@ func (j *joining) deleteToken(ctx context.Context, token joinToken) error {
 	defer cancel()
 	id, _, _ := strings.Cut(token.Token, ".") // the part that is not secret
 	return retried(ctx, func() error {
-		_, err := j.onMaster(ctx, "token", "delete", "--ignore-not-found", id)
+		_, err := j.onFirst(ctx, "token", "delete", "--ignore-not-found", id)
 		return err
 	})
 }
 
-func (j *joining) openMasters() step.Step {
+func (j *joining) openControlPlanes() step.Step {
 	return step.Always("create-token", "create the token of the control planes", func(ctx context.Context) (err error) {
 		j.token, err = j.createToken(ctx, "--control-plane", "--reusable")
 		return err
 	})
 }
 
-func (j *joining) closeMasters() step.Step {
+func (j *joining) closeControlPlanes() step.Step {
 	return step.Always("delete-token", "delete the token of the control planes", func(ctx context.Context) error {
 		if err := j.deleteToken(ctx, j.token); err != nil {
 			return err
@@ -176,8 +176,8 @@ func (j *joining) revoke(ctx context.Context) {
 // etcd, and spreads the CoreDNS pods, before the first snapshot. The agent there does the same
 // a little later, so a failure is only reported.
 func (j *joining) adapt() step.Step {
-	return step.Always("adapt-master", "adapt "+j.master.Name+" to the other nodes", func(ctx context.Context) error {
-		_, err := j.onMaster(ctx, "keep")
+	return step.Always("adapt-control-plane", "adapt "+j.first.Name+" to the other nodes", func(ctx context.Context) error {
+		_, err := j.onFirst(ctx, "keep")
 		if _, failed := errors.AsType[*access.ExitError](err); failed {
 			step.Report(ctx, "left for later: "+err.Error(), 0, 0)
 			return nil

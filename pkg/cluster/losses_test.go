@@ -21,7 +21,7 @@ func TestLosses(t *testing.T) {
 	}
 	one := func(name string) func(context.Context, Options) ([]string, error) {
 		return func(ctx context.Context, o Options) ([]string, error) {
-			return snapshot.RemoveLosses(ctx, o.Options, name)
+			return snapshot.RemoveLosses(ctx, o.Selection, name)
 		}
 	}
 	for verb, test := range map[string]struct {
@@ -36,7 +36,7 @@ func TestLosses(t *testing.T) {
 			t.Errorf("%s: %q, %v, want %q", verb, got, err, test.want)
 		}
 	}
-	_, err := snapshot.RemoveLosses(t.Context(), options.Options, "none")
+	_, err := snapshot.RemoveLosses(t.Context(), options.Selection, "none")
 	if found := step.Problems(err); len(found) != 1 || found[0].Name != "snapshot-missing" {
 		t.Errorf("a snapshot that does not exist: %v", err)
 	}

@@ -21,7 +21,7 @@ import (
 
 // AddNode adds a node and returns its name. If it fails, it removes what it has
 // created, unless Options.Retain is set.
-func AddNode(ctx context.Context, options Options, spec topology.Spec, emit func(session.Event)) (name string, err error) {
+func AddNode(ctx context.Context, options Options, spec topology.Spec, emit func(session.HostEvent)) (name string, err error) {
 	c, err := openChange(ctx, options, emit)
 	if err != nil {
 		return "", err
@@ -36,7 +36,7 @@ func AddNode(ctx context.Context, options Options, spec topology.Spec, emit func
 }
 
 // add creates the host of a new node, and lets it join.
-func (c change) add(ctx context.Context, n topology.Node) error {
+func (c change) add(ctx context.Context, n topology.ClusterNode) error {
 	join, err := c.joining(ctx)
 	if err != nil {
 		return err
@@ -56,7 +56,7 @@ func (c change) add(ctx context.Context, n topology.Node) error {
 }
 
 // with returns the topology of the cluster with one more node.
-func (c change) with(n topology.Node) topology.Topology {
+func (c change) with(n topology.ClusterNode) topology.Topology {
 	request := c.options.Request
 	request.Nodes = []topology.Spec{n.Spec}
 	return request.Topology(c.cluster.Name, c.state)
@@ -64,10 +64,10 @@ func (c change) with(n topology.Node) topology.Topology {
 
 // newcomer returns the node that is to join. A node that a killed run did not
 // finish is finished, even if the API server has it.
-func (c change) newcomer(ctx context.Context, spec topology.Spec) (topology.Node, error) {
+func (c change) newcomer(ctx context.Context, spec topology.Spec) (topology.ClusterNode, error) {
 	joined, err := apiserver.NodeNames(ctx, c.cluster.Session)
 	if err != nil {
-		return topology.Node{}, err
+		return topology.ClusterNode{}, err
 	}
 	if begun, ok := c.state.Node(c.cluster.Name + "-" + spec.Name); ok && !complete(ctx, c.cluster.Session, begun) {
 		joined = slices.DeleteFunc(joined, func(name string) bool { return name == begun.Name })
@@ -75,7 +75,7 @@ func (c change) newcomer(ctx context.Context, spec topology.Spec) (topology.Node
 	spec.Name = cmp.Or(spec.Name, topology.FreeName(spec.Role, func(name string) bool {
 		return slices.Contains(joined, c.cluster.Name+"-"+name)
 	}))
-	nodes := c.with(topology.Node{Spec: spec})
+	nodes := c.with(topology.ClusterNode{Spec: spec})
 	n := nodes.Node(spec.HostName(c.cluster.Name))
 	if err := canJoin(nodes, n, joined); err != nil || c.state.Has(n.Name) {
 		return n, err
@@ -85,24 +85,24 @@ func (c change) newcomer(ctx context.Context, spec topology.Spec) (topology.Node
 
 // joining returns the join data of a running cluster.
 func (c change) joining(ctx context.Context) (*joining, error) {
-	master, err := c.cluster.Session.RunningMaster(ctx, "")
+	controlPlane, err := c.cluster.Session.RunningControlPlane(ctx, "")
 	if err != nil {
 		return nil, err
 	}
-	c.source.shared = c.options.Bundle != "" || access.Run(ctx, c.cluster.Session.Node(master.Name), "test", "-e", testhost.SharedDir+"/"+session.BundleName) == nil
+	c.source.shared = c.options.Bundle != "" || access.Run(ctx, c.cluster.Session.Node(controlPlane.Name), "test", "-e", testhost.SharedDir+"/"+session.BundleName) == nil
 	c.state = topology.State{} // a node that a killed run did not finish counts as new
-	return &joining{change: c, master: master.Node}, nil
+	return &joining{change: c, first: controlPlane.ClusterNode}, nil
 }
 
-func (c change) addPlan(n topology.Node, join *joining, prepared testhost.PreparedDisk) step.Plan {
-	setup, master := c.options.setup(c.cluster, c.nodes), n.Role == topology.Master
+func (c change) addPlan(n topology.ClusterNode, join *joining, prepared testhost.PreparedDisk) step.Plan {
+	setup, controlPlane := c.options.setup(c.cluster, c.nodes), n.Role == topology.ControlPlane
 	return step.Plan{
 		{testhost.ImageStep(c.cluster, c.nodes.Variant(n)), c.machine(n).RemoveOldVolume(), setup.Share()},
 		{setup.EngineFacts(requirements.DiskSpace)},
 		{prepared.CopyTo([]testhost.Machine{c.machine(n)}).If(!c.state.Has(n.Name))},
 		{setup.Boot(n)},
 		{remote.PutBinary(c.cluster.Session, n.Name, c.options.Binary)},
-		{join.openMasters().If(master)}, {join.step(n)}, {join.closeMasters().If(master)}, {join.adapt().If(master)},
+		{join.openControlPlanes().If(controlPlane)}, {join.step(n)}, {join.closeControlPlanes().If(controlPlane)}, {join.adapt().If(controlPlane)},
 	}
 }
 
@@ -116,14 +116,14 @@ func complete(ctx context.Context, s *session.Session, n topology.NodeState) boo
 }
 
 // canJoin returns the problems of a node that is to join; t contains the node.
-func canJoin(t topology.Topology, n topology.Node, joined []string) error {
+func canJoin(t topology.Topology, n topology.ClusterNode, joined []string) error {
 	errs := []error{topology.BadName(n.Spec.Name)}
 	if slices.Contains(joined, n.Name) {
 		errs = append(errs, &step.Problem{Name: "node-exists", Text: "there is a node " + n.Name + " already",
 			Remedy: "use another --name, or `kube-bootstrap node start " + n.Name + " --cluster " + t.Cluster() + "`"})
 	}
-	if n.Role == topology.Master && t.Masters() > topology.MaxMasters {
-		errs = append(errs, &step.Problem{Name: "cluster-size", Text: fmt.Sprintf("cluster %s has %d control planes", t.Cluster(), topology.MaxMasters), Remedy: "add workers"})
+	if n.Role == topology.ControlPlane && t.ControlPlanes() > topology.MaxControlPlanes {
+		errs = append(errs, &step.Problem{Name: "cluster-size", Text: fmt.Sprintf("cluster %s has %d control planes", t.Cluster(), topology.MaxControlPlanes), Remedy: "add workers"})
 	}
 	if !topology.HasRoom(t.Subnet(), n.Addr) {
 		errs = append(errs, &step.Problem{Name: "cluster-subnet", Text: fmt.Sprintf("%s has no address left", t.Subnet()), Remedy: "remove a node"})
@@ -132,14 +132,14 @@ func canJoin(t topology.Topology, n topology.Node, joined []string) error {
 }
 
 // takeBack removes a node that could not join.
-func (c change) takeBack(ctx context.Context, n topology.Node) error {
+func (c change) takeBack(ctx context.Context, n topology.ClusterNode) error {
 	ctx, cancel := step.Limited(context.WithoutCancel(ctx))
 	defer cancel()
 	return c.run(ctx, step.Plan{{c.turndown(n)}, {c.object(ctx, n).Forget()}, {c.machine(n).Remove()}})
 }
 
 // StopNode moves a node's pods away, unless force is set, and shuts the node down.
-func StopNode(ctx context.Context, options Options, name string, force bool, drain node.Drain, emit func(session.Event)) error {
+func StopNode(ctx context.Context, options Options, name string, force bool, drain node.Drain, emit func(session.HostEvent)) error {
 	c, n, err := openNode(ctx, options, name, emit)
 	if err != nil {
 		return err
@@ -157,7 +157,7 @@ func StopNode(ctx context.Context, options Options, name string, force bool, dra
 }
 
 // StartNode starts a node and waits until it accepts pods again.
-func StartNode(ctx context.Context, options Options, name string, emit func(session.Event)) error {
+func StartNode(ctx context.Context, options Options, name string, emit func(session.HostEvent)) error {
 	c, n, err := openNode(ctx, options, name, emit)
 	if err != nil {
 		return err
@@ -169,7 +169,7 @@ func StartNode(ctx context.Context, options Options, name string, emit func(sess
 	setup := c.options.setup(c.cluster, c.nodes)
 	return c.run(ctx, step.Plan{
 		{setup.Share()},
-		{setup.Front(), setup.Boot(n)},
+		{setup.LoadBalancer(), setup.Boot(n)},
 		{setup.LocalRegistry()},
 		{testhost.NewWaiter(c.cluster).Step(n.Name)},
 		{node.Node{API: apiserver.Connect(ctx, c.cluster.Session, ""), Name: n.Name}.Uncordon()},
@@ -178,7 +178,7 @@ func StartNode(ctx context.Context, options Options, name string, emit func(sess
 
 // RemoveNode removes a node from its cluster together with its host. With force
 // it does not move the pods first, and the node need not run.
-func RemoveNode(ctx context.Context, options Options, name string, force bool, drain node.Drain, emit func(session.Event)) error {
+func RemoveNode(ctx context.Context, options Options, name string, force bool, drain node.Drain, emit func(session.HostEvent)) error {
 	c, n, err := openNode(ctx, options, name, emit)
 	if err != nil {
 		return err
@@ -212,7 +212,7 @@ func NodeLosses(ctx context.Context, options Options, name string, force bool, d
 }
 
 // removable returns the problems of a removal of n that moves its pods away first.
-func (c change) removable(ctx context.Context, n topology.Node, drain node.Drain) error {
+func (c change) removable(ctx context.Context, n topology.ClusterNode, drain node.Drain) error {
 	if err := errors.Join(preflight.CanRemove(c.nodes, c.state, n),
 		preflight.LostQuorum(ctx, c.cluster.Session, c.state)); err != nil {
 		return err
@@ -221,9 +221,9 @@ func (c change) removable(ctx context.Context, n topology.Node, drain node.Drain
 	return err
 }
 
-func (c change) removeAtOnce(ctx context.Context, n topology.Node) error {
+func (c change) removeAtOnce(ctx context.Context, n topology.ClusterNode) error {
 	remove := []step.Step{c.machine(n).Remove()}
-	if preflight.LastMaster(c.nodes, c.state, n) {
+	if preflight.LastControlPlane(c.nodes, c.state, n) {
 		return c.run(ctx, step.Plan{remove})
 	}
 	if err := preflight.LostQuorum(ctx, c.cluster.Session, c.state); err != nil {
@@ -236,38 +236,38 @@ func (c change) removeAtOnce(ctx context.Context, n topology.Node) error {
 }
 
 // forgetFrom returns the step by which a control plane removes a node that is off.
-func (c change) forgetFrom(n topology.Node) step.Step {
+func (c change) forgetFrom(n topology.ClusterNode) step.Step {
 	return step.Step{
 		ID: step.IDOf("forget", n.Name), Name: "forget " + n.Name,
 		Waits: true,
 		Check: func(ctx context.Context) (step.Diff, error) {
-			master, err := c.cluster.Session.RunningMaster(ctx, n.Name)
+			controlPlane, err := c.cluster.Session.RunningControlPlane(ctx, n.Name)
 			if err != nil {
 				return nil, err
 			}
-			known, err := knows(ctx, c.cluster.Session, master, n)
+			known, err := knows(ctx, c.cluster.Session, controlPlane, n)
 			if err != nil || !known {
 				return nil, err
 			}
-			return step.Diff{"run kube-bootstrap forget " + n.Name + " on " + master.Name}, nil
+			return step.Diff{"run kube-bootstrap forget " + n.Name + " on " + controlPlane.Name}, nil
 		},
 		Apply: func(ctx context.Context) error {
-			master, err := c.cluster.Session.RunningMaster(ctx, n.Name)
+			controlPlane, err := c.cluster.Session.RunningControlPlane(ctx, n.Name)
 			if err != nil {
 				return err
 			}
-			return remote.Run(ctx, c.cluster.Session, master.Name, []string{"forget", n.Name}, nil)
+			return remote.Run(ctx, c.cluster.Session, controlPlane.Name, []string{"forget", n.Name}, nil)
 		},
 	}
 }
 
 // knows reports whether the cluster has a node: as an object, or as a member of
 // its etcd that was about to become a node.
-func knows(ctx context.Context, s *session.Session, master topology.NodeState, n topology.Node) (bool, error) {
+func knows(ctx context.Context, s *session.Session, controlPlane topology.NodeState, n topology.ClusterNode) (bool, error) {
 	joined, err := apiserver.NodeNames(ctx, s)
 	if err != nil || slices.Contains(joined, n.Name) {
 		return true, err
 	}
-	report, err := remote.Status(ctx, s, master).Read()
+	report, err := remote.Status(ctx, s, controlPlane).Read()
 	return slices.ContainsFunc(report.Etcd, func(e struct{ IP string }) bool { return e.IP == n.Addr.String() }), err
 }

@@ -30,15 +30,15 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Manifest is a file of this machine that the first control plane applies.
-type Manifest struct {
+// ManifestFile is a file of this machine that the first control plane applies.
+type ManifestFile struct {
 	Path string // on this machine
 	On   string // on the host
 }
 
 // Options describe a cluster. The zero value of a field stands for its default.
 type Options struct {
-	session.Options
+	session.Selection
 	topology.Request
 	APIPort int  // port of the API server on its nodes
 	Publish bool // publish APIPort on the engine's machine too; otherwise a free port
@@ -52,13 +52,13 @@ type Options struct {
 	Recreate      bool // remove the cluster first, but not its snapshots
 	Incomplete    bool // Up is called again, with more: until then it does not record that the cluster is up
 
-	Made config.Made // the settings, to be recorded with the cluster
+	Made config.ClusterRecord // the settings, to be recorded with the cluster
 
-	Kubernetes string     // version that the nodes get; "" for bare hosts
-	Binary     string     // kube-bootstrap for the hosts: this program
-	Bundle     string     // the bundle that the hosts load; "": they pull their images
-	Components Components // built from a checkout, instead of those in Bundle; none: those of the cluster
-	Manifests  []Manifest
+	Kubernetes string          // version that the nodes get; "" for bare hosts
+	Binary     string          // kube-bootstrap for the hosts: this program
+	Bundle     string          // the bundle that the hosts load; "": they pull their images
+	Components BuiltComponents // built from a checkout, instead of those in Bundle; none: those of the cluster
+	Manifests  []ManifestFile
 	MasterArgs []string // further arguments of `kube-bootstrap master`
 	WorkerArgs []string // further arguments of `kube-bootstrap worker`
 	LoadArgs   []string // further arguments of `kube-bootstrap offline bootstrap`
@@ -66,8 +66,8 @@ type Options struct {
 
 func (o Options) withDefaults() (Options, error) {
 	var errs [2]error
-	o.Options, errs[0] = o.Options.WithDefaults()
-	o.Masters = cmp.Or(o.Masters, 1)
+	o.Selection, errs[0] = o.Selection.WithDefaults()
+	o.ControlPlanes = cmp.Or(o.ControlPlanes, 1)
 	o.APIPort = cmp.Or(o.APIPort, 6443)
 	o.HostImage = cmp.Or(o.HostImage, "docker-28.5")
 	if !o.Subnet.IsValid() {
@@ -138,12 +138,12 @@ type opened struct {
 }
 
 // open completes the options and opens the cluster. The caller closes it.
-func open(ctx context.Context, options Options, scope session.Scope) (opened, error) {
+func open(ctx context.Context, options Options, scope session.Requirements) (opened, error) {
 	options, err := options.withDefaults()
 	if err != nil {
 		return opened{}, err
 	}
-	c, state, err := containers.Begin(ctx, options.Options, scope)
+	c, state, err := containers.Begin(ctx, options.Selection, scope)
 	return opened{c, options, state}, err
 }
 
@@ -151,7 +151,7 @@ func (o opened) close() { _ = o.cluster.Session.Close() }
 
 // Preflight returns all problems that would stop Up, and changes nothing.
 func Preflight(ctx context.Context, options Options) error {
-	o, err := open(ctx, options, session.Scope{})
+	o, err := open(ctx, options, session.Requirements{})
 	if err != nil {
 		return err
 	}

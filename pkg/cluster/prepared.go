@@ -17,7 +17,7 @@ import (
 )
 
 // preparedDisk returns the prepared disk for hosts with the host image of n.
-func (c change) preparedDisk(ctx context.Context, n topology.Node) (testhost.PreparedDisk, error) {
+func (c change) preparedDisk(ctx context.Context, n topology.ClusterNode) (testhost.PreparedDisk, error) {
 	key, err := c.preparedKey(n)
 	if err != nil {
 		return testhost.PreparedDisk{}, err
@@ -27,7 +27,7 @@ func (c change) preparedDisk(ctx context.Context, n topology.Node) (testhost.Pre
 
 // preparedKey returns a hash of everything that determines the content of a prepared disk. It
 // returns "" if the hosts pull their images, or if this machine does not have the bundle.
-func (c change) preparedKey(n topology.Node) (string, error) {
+func (c change) preparedKey(n topology.ClusterNode) (string, error) {
 	bundles, err := c.bundles()
 	if err != nil || len(bundles) == 0 {
 		return "", err

@@ -39,10 +39,10 @@ func TestARecordIsReadByOtherPrograms(t *testing.T) {
 			continue
 		}
 		cfg, origins := config.Default(), config.Origins{}
-		if _, all, err := cfg.WithMade(r.Settings, origins); len(all) > 0 || err != nil {
+		if _, all, err := cfg.WithRecord(r.Settings, origins); len(all) > 0 || err != nil {
 			t.Errorf("%s: differs by %v", name, all)
 		}
-		if now := recordOf(t, Options{Made: cfg.Made(origins)}); !r.Settings.Includes(now.Settings) {
+		if now := recordOf(t, Options{Made: cfg.Record(origins)}); !r.Settings.Includes(now.Settings) {
 			t.Errorf("%s: its settings are not those of %+v", name, now)
 		}
 	}
@@ -53,7 +53,7 @@ func TestARecordIsReadByOtherPrograms(t *testing.T) {
 }
 
 func TestWhatAClusterThatIsOffHasToBeGiven(t *testing.T) {
-	then := recordOf(t, Options{Request: topology.Request{Nodes: []topology.Spec{{Role: topology.Master}, {Role: topology.Worker, Name: "db"}}}, Made: config.Made{Given: map[string]string{"restartPolicy": "no"}}})
+	then := recordOf(t, Options{Request: topology.Request{Nodes: []topology.Spec{{Role: topology.ControlPlane}, {Role: topology.Worker, Name: "db"}}}, Made: config.ClusterRecord{Given: map[string]string{"restartPolicy": "no"}}})
 	same := then
 	same.Program = "another"
 	if then.Asks(same) {
@@ -62,7 +62,7 @@ func TestWhatAClusterThatIsOffHasToBeGiven(t *testing.T) {
 	for what, now := range map[string]session.Record{
 		"a node":            {Nodes: []topology.Spec{{Name: "web", Role: topology.Worker}}},
 		"a label of a node": {Nodes: []topology.Spec{{Name: "db", Role: topology.Worker, Args: []string{"--node-label=a=b"}}}},
-		"a setting":         {Settings: config.Made{Given: map[string]string{"restartPolicy": "always"}}},
+		"a setting":         {Settings: config.ClusterRecord{Given: map[string]string{"restartPolicy": "always"}}},
 	} {
 		if !then.Asks(now) {
 			t.Errorf("%s is not asked for", what)

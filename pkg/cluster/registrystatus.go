@@ -17,8 +17,8 @@ type LocalRegistry struct {
 }
 
 // RegistryStatus returns the local registry that a cluster should have; nil for none.
-func RegistryStatus(ctx context.Context, options session.Options) (*LocalRegistry, error) {
-	c, _, err := containers.Begin(ctx, options, session.Scope{})
+func RegistryStatus(ctx context.Context, options session.Selection) (*LocalRegistry, error) {
+	c, _, err := containers.Begin(ctx, options, session.Requirements{})
 	if err != nil {
 		return nil, err
 	}

@@ -23,13 +23,13 @@ import (
 func noHosts(t *testing.T) (containers.Cluster, Options, session.Record) {
 	t.Helper()
 	options, err := Options{
-		Options: session.Options{Name: fmt.Sprintf("unit-%d", os.Getpid()), Provider: containers.EngineChoice{},
+		Selection: session.Selection{Name: fmt.Sprintf("unit-%d", os.Getpid()), Provider: containers.EngineChoice{},
 			CacheDir: t.TempDir()},
 		Request: topology.Request{Workers: 2}, Kubernetes: "v1.37.2", KeepImages: true,
-		Made: config.Made{Given: map[string]string{"flannelBackend": "host-gw"}},
+		Made: config.ClusterRecord{Given: map[string]string{"flannelBackend": "host-gw"}},
 	}.withDefaults()
 	must.NoError(t, err)
-	s, err := session.Open(options.Options, nil)
+	s, err := session.Open(options.Selection, nil)
 	must.NoError(t, err)
 	c, err := containers.Of(s)
 	must.NoError(t, err)
@@ -60,7 +60,7 @@ func volumesLeft(t *testing.T, c containers.Cluster) string {
 
 func recordLeft(t *testing.T, c containers.Cluster) session.Record {
 	t.Helper()
-	r, err := Recorded(t.Context(), c.Session.Options)
+	r, err := Recorded(t.Context(), c.Session.Selection)
 	must.NoError(t, err)
 	if r == nil {
 		return session.Record{}

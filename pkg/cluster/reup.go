@@ -26,7 +26,7 @@ import (
 // once all nodes have its image. Then the control planes follow one by one, so
 // that the API server stays available if there are several. Reup does not touch
 // other nodes.
-func Reup(ctx context.Context, options Options, emit func(session.Event)) (stale []string, err error) {
+func Reup(ctx context.Context, options Options, emit func(session.HostEvent)) (stale []string, err error) {
 	c, err := openChange(ctx, options, emit)
 	if err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func Reup(ctx context.Context, options Options, emit func(session.Event)) (stale
 
 // dropOldComponents removes the components that neither the nodes nor a snapshot need.
 func (c change) dropOldComponents(ctx context.Context) error {
-	master, err := c.cluster.Session.RunningMaster(ctx, "")
+	controlPlane, err := c.cluster.Session.RunningControlPlane(ctx, "")
 	if err != nil {
 		return err
 	}
@@ -57,17 +57,17 @@ func (c change) dropOldComponents(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return dropOldComponents(ctx, c.cluster.Session, append(inSnapshots, c.source.components), master.Name)
+	return dropOldComponents(ctx, c.cluster.Session, append(inSnapshots, c.source.components), controlPlane.Name)
 }
 
 // stale returns the running nodes that are not up to date, control planes first.
-func (c change) stale(ctx context.Context) (stale []topology.Node) {
+func (c change) stale(ctx context.Context) (stale []topology.ClusterNode) {
 	running := slices.DeleteFunc(c.state.Running(), func(n topology.NodeState) bool { return n.Role == topology.Bare })
 	outdated := map[string]bool{}
 	for _, status := range remote.Statuses(ctx, c.cluster.Session, running) {
 		outdated[status.Name] = !upToDate(c.options.Components.Versions, status)
 	}
-	return slices.DeleteFunc(c.nodes.Nodes(), func(n topology.Node) bool { return !outdated[n.Name] })
+	return slices.DeleteFunc(c.nodes.Nodes(), func(n topology.ClusterNode) bool { return !outdated[n.Name] })
 }
 
 // upToDate reports whether a node runs these components and lacks nothing.
@@ -80,27 +80,27 @@ func upToDate(components map[string]string, status remote.HostStatus) bool {
 	return err == nil && report.UpToDate && maps.Equal(report.Programs, want.Programs)
 }
 
-func (c change) restartPlan(nodes []topology.Node) step.Plan {
+func (c change) restartPlan(nodes []topology.ClusterNode) step.Plan {
 	var binaries, workers []step.Step
-	var masters step.Plan
+	var controlPlanes step.Plan
 	for _, n := range nodes {
 		binaries = append(binaries, remote.PutBinary(c.cluster.Session, n.Name, c.options.Binary))
 		if n.Role == topology.Worker {
 			workers = append(workers, roleStep(n, c.restart))
 		} else {
-			masters = append(masters, []step.Step{roleStep(n, c.restart)})
+			controlPlanes = append(controlPlanes, []step.Step{roleStep(n, c.restart)})
 		}
 	}
-	return append(step.Plan{binaries, workers}, masters...)
+	return append(step.Plan{binaries, workers}, controlPlanes...)
 }
 
 // restart runs a host command with the settings that are stored on the host.
-func (c change) restart(ctx context.Context, n topology.Node) error {
+func (c change) restart(ctx context.Context, n topology.ClusterNode) error {
 	return remote.Run(ctx, c.cluster.Session, n.Name, append([]string{string(n.Role)}, c.source.args()...), nil)
 }
 
 // await returns the step that waits until these nodes report the wanted components.
-func (c change) await(nodes []topology.Node) step.Step {
+func (c change) await(nodes []topology.ClusterNode) step.Step {
 	version := image.Versions{Programs: c.options.Components.Versions, Kubernetes: c.options.Kubernetes}
 	return step.Wait("wait-for-programs", "wait for the programs", func(ctx context.Context) error {
 		client, err := apiserver.Connect(ctx, c.cluster.Session, "").Client()
@@ -135,7 +135,7 @@ func serves(client kubernetes.Interface, want image.Versions) error {
 // check the pod of the API server, whose status is ten seconds late because the
 // kubelet could not report it during the restart; the host command has checked
 // the API server itself.
-func runs(m topology.Node, want image.Versions, nodes []corev1.Node, pods []corev1.Pod) error {
+func runs(m topology.ClusterNode, want image.Versions, nodes []corev1.Node, pods []corev1.Pod) error {
 	at := slices.IndexFunc(nodes, func(n corev1.Node) bool { return n.Name == m.Name })
 	if at < 0 {
 		return fmt.Errorf("the API server knows no node %s", m.Name)
@@ -148,7 +148,7 @@ func runs(m topology.Node, want image.Versions, nodes []corev1.Node, pods []core
 		return fmt.Errorf("node %s is not Ready", m.Name)
 	}
 	programs := []string{"kube-proxy"}
-	if m.Role == topology.Master {
+	if m.Role == topology.ControlPlane {
 		programs = append(programs, "kube-controller-manager", "kube-scheduler")
 	}
 	for _, program := range programs {
@@ -160,7 +160,7 @@ func runs(m topology.Node, want image.Versions, nodes []corev1.Node, pods []core
 }
 
 // runsPod returns an error unless a pod of a node runs a component from an image.
-func runsPod(m topology.Node, program, ref string, pods []corev1.Pod) error {
+func runsPod(m topology.ClusterNode, program, ref string, pods []corev1.Pod) error {
 	err := fmt.Errorf("%s runs no %s", m.Name, program)
 	for _, p := range pods {
 		c := p.Spec.Containers[0]

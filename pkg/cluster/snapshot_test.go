@@ -80,7 +80,7 @@ func TestAnImageInUseOutlivesItsSnapshot(t *testing.T) {
 	}})
 	must.NoError(t, err)
 	for _, name := range []string{"used", "other"} {
-		if err := snapshot.Remove(ctx, options.Options, name); err != nil {
+		if err := snapshot.Remove(ctx, options.Selection, name); err != nil {
 			t.Errorf("remove %s: %v", name, err)
 		}
 	}
@@ -88,7 +88,7 @@ func TestAnImageInUseOutlivesItsSnapshot(t *testing.T) {
 		t.Errorf("images %v, %v, want %s", left, err, used)
 	}
 	must.NoError(t, c.Engine.Remove(ctx, restored.ID))
-	hasProblem(t, snapshot.Remove(ctx, options.Options, "none"), "snapshot-missing", "save none")
+	hasProblem(t, snapshot.Remove(ctx, options.Selection, "none"), "snapshot-missing", "save none")
 	if left, err := c.Images(ctx); err != nil || len(left) > 0 {
 		t.Errorf("without the host: images %v, %v", left, err)
 	}
@@ -103,9 +103,9 @@ func TestOneRunAtATime(t *testing.T) {
 	must.NoError(t, err)
 	defer release()
 	for what, err := range map[string]error{
-		"save":    snapshot.Save(ctx, options.Options, "other", nil),
+		"save":    snapshot.Save(ctx, options.Selection, "other", nil),
 		"restore": RestoreSnapshot(ctx, options, "used", nil),
-		"remove":  snapshot.Remove(ctx, options.Options, "used"),
+		"remove":  snapshot.Remove(ctx, options.Selection, "used"),
 	} {
 		if !errors.Is(err, host.ErrLocked) {
 			t.Errorf("%s: %v, want %v", what, err, host.ErrLocked)
@@ -173,17 +173,17 @@ func TestARestoreThatWasKilled(t *testing.T) {
 	savedHost(t, c, "used")
 	savedHost(t, c, "other")
 	must.NoError(t, c.Session.Notes().Set(ctx, session.RestoringNote, "used"))
-	_, status := Status(ctx, options.Options, "")
+	_, status := Status(ctx, options.Selection, "")
 	for what, err := range map[string]error{
 		"status": status,
-		"save":   snapshot.Save(ctx, options.Options, "new", nil),
-		"remove": snapshot.Remove(ctx, options.Options, "used"),
+		"save":   snapshot.Save(ctx, options.Selection, "new", nil),
+		"remove": snapshot.Remove(ctx, options.Selection, "used"),
 	} {
 		t.Run(what, func(t *testing.T) {
 			hasProblem(t, err, "cluster-unfinished", "cluster up --name "+c.Name+"` to finish")
 		})
 	}
-	must.NoError(t, snapshot.Remove(ctx, options.Options, "other"))
+	must.NoError(t, snapshot.Remove(ctx, options.Selection, "other"))
 	if kept, err := snapshot.Names(ctx, c.Session); err != nil || !slices.Equal(kept, []string{"used"}) {
 		t.Errorf("snapshots %v, %v", kept, err)
 	}
@@ -194,9 +194,9 @@ func TestTheCauseOfMissingHosts(t *testing.T) {
 	c, options, record := noHosts(t)
 	ctx := t.Context()
 	must.NoError(t, c.Volumes.Make(ctx, c.Name+"-master-1-var-lib", nil))
-	_, err := Status(ctx, options.Options, "")
+	_, err := Status(ctx, options.Selection, "")
 	hasProblem(t, err, "cluster-unfinished", "cluster up --name "+c.Name+"` to finish")
 	must.NoError(t, c.Session.WriteRecord(ctx, &record))
-	_, err = Status(ctx, options.Options, "")
+	_, err = Status(ctx, options.Selection, "")
 	hasProblem(t, err, "cluster-hosts", "`kube-bootstrap cluster up --recreate --name "+c.Name+"`")
 }

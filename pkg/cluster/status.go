@@ -16,15 +16,15 @@ import (
 
 // Summary describes a cluster of a provider in a few words.
 type Summary struct {
-	Name    string `json:"name"`
-	Masters int    `json:"masters"`
-	Workers int    `json:"workers"`
-	Running int    `json:"running"`
-	Subnet  string `json:"subnet"`
+	Name          string `json:"name"`
+	ControlPlanes int    `json:"masters"`
+	Workers       int    `json:"workers"`
+	Running       int    `json:"running"`
+	Subnet        string `json:"subnet"`
 }
 
 // List returns the clusters of a provider in alphabetical order.
-func List(ctx context.Context, options session.Options) ([]Summary, error) {
+func List(ctx context.Context, options session.Selection) ([]Summary, error) {
 	s, err := session.Open(options, nil)
 	if err != nil {
 		return nil, err
@@ -37,7 +37,7 @@ func List(ctx context.Context, options session.Options) ([]Summary, error) {
 	return summaries(clusters), nil
 }
 
-func summaries(clusters []provider.Entry) (all []Summary) {
+func summaries(clusters []provider.ClusterInfo) (all []Summary) {
 	for _, c := range clusters {
 		if c.Remains {
 			continue
@@ -48,8 +48,8 @@ func summaries(clusters []provider.Entry) (all []Summary) {
 		}
 		for _, node := range c.Nodes.Nodes() {
 			switch node.Role {
-			case topology.Master:
-				s.Masters++
+			case topology.ControlPlane:
+				s.ControlPlanes++
 			case topology.Worker:
 				s.Workers++
 			}
@@ -69,15 +69,15 @@ type NodeSummary struct {
 }
 
 func roleName(role topology.Role) string {
-	if role == topology.Master {
-		return config.RoleControlPlane
+	if role == topology.ControlPlane {
+		return config.AliasControlPlane
 	}
 	return string(role)
 }
 
 // NodeNames returns the nodes of a cluster without asking any of them.
-func NodeNames(ctx context.Context, options session.Options) ([]NodeSummary, error) {
-	scope := session.Scope{Needs: session.ACluster}
+func NodeNames(ctx context.Context, options session.Selection) ([]NodeSummary, error) {
+	scope := session.Requirements{Needs: session.ACluster}
 	return session.Get(ctx, options, scope, func(_ *session.Session, state topology.State) (all []NodeSummary, err error) {
 		for _, n := range state.ByAddress() {
 			all = append(all, NodeSummary{n.Name, roleName(n.Role), n.Addr, n.State, n.Image})
@@ -88,8 +88,8 @@ func NodeNames(ctx context.Context, options session.Options) ([]NodeSummary, err
 }
 
 // NodeAddr returns the address of a node.
-func NodeAddr(ctx context.Context, options session.Options, name string) (netip.Addr, error) {
-	scope := session.Scope{Needs: session.Nodes}
+func NodeAddr(ctx context.Context, options session.Selection, name string) (netip.Addr, error) {
+	scope := session.Requirements{Needs: session.Nodes}
 	return session.Get(ctx, options, scope, func(s *session.Session, state topology.State) (netip.Addr, error) {
 		n, err := state.Topology(s.Name).Pick(name)
 		return n.Addr, err
@@ -99,8 +99,8 @@ func NodeAddr(ctx context.Context, options session.Options, name string) (netip.
 // Status returns the hosts of a cluster in the order of their addresses and, for
 // each running kube-bootstrap host, its own report. With a name, it returns only the
 // host of this node.
-func Status(ctx context.Context, options session.Options, name string) ([]remote.HostStatus, error) {
-	scope := session.Scope{Needs: session.Nodes}
+func Status(ctx context.Context, options session.Selection, name string) ([]remote.HostStatus, error) {
+	scope := session.Requirements{Needs: session.Nodes}
 	return session.Get(ctx, options, scope, func(s *session.Session, state topology.State) ([]remote.HostStatus, error) {
 		if name == "" {
 			return remote.Statuses(ctx, s, state.ByAddress()), nil
@@ -116,8 +116,8 @@ func Status(ctx context.Context, options session.Options, name string) ([]remote
 
 // Recorded returns the settings that a cluster was created with. For a cluster
 // that is not finished it returns the known part, and nil if no cluster exists.
-func Recorded(ctx context.Context, options session.Options) (*session.Record, error) {
-	return session.Get(ctx, options, session.Scope{}, func(s *session.Session, _ topology.State) (*session.Record, error) {
+func Recorded(ctx context.Context, options session.Selection) (*session.Record, error) {
+	return session.Get(ctx, options, session.Requirements{}, func(s *session.Session, _ topology.State) (*session.Record, error) {
 		r, err := s.Record(ctx)
 		if err != nil || r.Removing() {
 			return r, err
@@ -142,14 +142,14 @@ func Recorded(ctx context.Context, options session.Options) (*session.Record, er
 // unfinished returns the record of a cluster that has never been up: only its subnet is known.
 func unfinished(ctx context.Context, s *session.Session) (*session.Record, error) {
 	all, err := s.Provider.Clusters(ctx)
-	at := slices.IndexFunc(all, func(c provider.Entry) bool { return c.Name == s.Name && c.Subnet.IsValid() })
+	at := slices.IndexFunc(all, func(c provider.ClusterInfo) bool { return c.Name == s.Name && c.Subnet.IsValid() })
 	if err != nil || at < 0 {
 		return nil, err
 	}
-	return &session.Record{Settings: config.Made{Given: map[string]string{"dindSubnet": all[at].Subnet.String()}}}, nil
+	return &session.Record{Settings: config.ClusterRecord{Given: map[string]string{"dindSubnet": all[at].Subnet.String()}}}, nil
 }
 
 // Exists reports whether any part of a cluster exists.
-func Exists(ctx context.Context, options session.Options) (bool, error) {
-	return session.Get(ctx, options, session.Scope{}, func(s *session.Session, _ topology.State) (bool, error) { return s.Exists(ctx) })
+func Exists(ctx context.Context, options session.Selection) (bool, error) {
+	return session.Get(ctx, options, session.Requirements{}, func(s *session.Session, _ topology.State) (bool, error) { return s.Exists(ctx) })
 }

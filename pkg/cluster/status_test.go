@@ -16,25 +16,25 @@ import (
 
 // machinesOf returns a cluster of nodes that are no containers: a control plane that answers, and a
 // worker that is off. Their addresses do not come from a network of the cluster.
-func machinesOf(t *testing.T) (session.Options, providertest.Directories) {
+func machinesOf(t *testing.T) (session.Selection, providertest.Directories) {
 	t.Helper()
 	d := providertest.New(t)
-	master := topology.Spec{Name: "board", Role: topology.Master}
-	root := d.Add(t, "k", topology.Node{Name: "k-board", Role: master.Role, Addr: netip.MustParseAddr("192.0.2.7"),
-		Spec: master})
+	controlPlane := topology.Spec{Name: "board", Role: topology.ControlPlane}
+	root := d.Add(t, "k", topology.ClusterNode{Name: "k-board", Role: controlPlane.Role, Addr: netip.MustParseAddr("192.0.2.7"),
+		Spec: controlPlane})
 	program := must.Write(t, filepath.Join(root, d.ProgramPath()), "#!/bin/sh\necho '{\"upToDate\": true}'\n")
 	must.NoError(t, os.Chmod(program, 0o755))
 	worker := topology.Spec{Name: "attic", Role: topology.Worker}
-	d.Set(t, "k", topology.NodeState{State: "off", Node: topology.Node{Name: "k-attic", Role: worker.Role,
+	d.Set(t, "k", topology.NodeState{State: "off", ClusterNode: topology.ClusterNode{Name: "k-attic", Role: worker.Role,
 		Addr: netip.MustParseAddr("198.51.100.3"), Spec: worker}})
-	return session.Options{Name: "k", Provider: d, CacheDir: t.TempDir()}, d
+	return session.Selection{Name: "k", Provider: d, CacheDir: t.TempDir()}, d
 }
 
 func TestAClusterWhoseNodesAreNoContainersIsListed(t *testing.T) {
 	options, d := machinesOf(t)
 	must.NoError(t, d.Notes("remains").Set(t.Context(), "a", "note"))
 	all, err := List(t.Context(), options)
-	if want := (Summary{Name: "k", Masters: 1, Workers: 1, Running: 1}); err != nil ||
+	if want := (Summary{Name: "k", ControlPlanes: 1, Workers: 1, Running: 1}); err != nil ||
 		!slices.Equal(all, []Summary{want}) {
 		t.Errorf("got %+v, %v", all, err)
 	}
@@ -72,7 +72,7 @@ func TestTheRecordOfNodesThatAreNoContainers(t *testing.T) {
 		t.Errorf("an unfinished cluster: %+v, %v", r, err)
 	}
 	must.NoError(t, d.Notes("k").Set(t.Context(), session.RecordNote, `{"format": 1, "kubernetes": "v1.37.2"}`))
-	if made, err := WhatIsUp(t.Context(), options); err != nil || made.Kubernetes != "v1.37.2" {
+	if made, err := ReadInstalled(t.Context(), options); err != nil || made.Kubernetes != "v1.37.2" {
 		t.Errorf("got %+v, %v", made, err)
 	}
 }
@@ -81,7 +81,7 @@ func TestTheRecordOfNodesThatAreNoContainers(t *testing.T) {
 func TestMachinesAreNotSwitchedOff(t *testing.T) {
 	options, d := machinesOf(t)
 	for what, err := range map[string]error{
-		"down": Down(t.Context(), Options{Options: options}), "clean": Clean(t.Context(), Options{Options: options}),
+		"down": Down(t.Context(), Options{Selection: options}), "clean": Clean(t.Context(), Options{Selection: options}),
 	} {
 		if err == nil || err.Error() != "the nodes of cluster k are no containers" {
 			t.Errorf("%s: %v", what, err)

@@ -28,8 +28,8 @@ type up struct {
 // to date, Up changes nothing. A cluster that was stopped by Down is only started
 // again. An existing cluster with other settings is not changed unless
 // Options.Recreate is set. Events of a host carry its name.
-func Up(ctx context.Context, options Options, emit func(session.Event)) error {
-	o, err := open(ctx, options, session.Scope{Lock: session.ClusterLock, Emit: emit})
+func Up(ctx context.Context, options Options, emit func(session.HostEvent)) error {
+	o, err := open(ctx, options, session.Requirements{Lock: session.ClusterLock, Emit: emit})
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (u up) create(ctx context.Context) error {
 	}
 	nodes := options.Topology(u.cluster.Name, state)
 	setup := options.setup(u.cluster, nodes)
-	join := &joining{change: change{u.cluster, options, nodes, state, source}, master: nodes.Leader(state)}
+	join := &joining{change: change{u.cluster, options, nodes, state, source}, first: nodes.FirstControlPlane(state)}
 	c, err := newCreation(ctx, join, setup, record == nil)
 	if err != nil {
 		return err
@@ -94,7 +94,7 @@ func (u up) create(ctx context.Context) error {
 // begin runs a first step, creates and starts hosts of a topology, and applies a
 // plan to them. If that fails, begin removes everything that it created, unless
 // there were hosts before or Options.Retain is set.
-func begin(ctx context.Context, setup testhost.Setup, o Options, first step.Step, hosts []topology.Node, plan step.Plan) error {
+func begin(ctx context.Context, setup testhost.Setup, o Options, first step.Step, hosts []topology.ClusterNode, plan step.Plan) error {
 	c := setup.Cluster
 	if err := requirements.Check(ctx, setup, o.Recreate); err != nil {
 		return err
@@ -211,8 +211,8 @@ func removalTitle(cluster string, snapshots []string) string {
 }
 
 // RestoreSnapshot replaces all hosts by the hosts of a snapshot.
-func RestoreSnapshot(ctx context.Context, options Options, name string, emit func(session.Event)) error {
-	o, err := open(ctx, options, session.Scope{Needs: session.ACluster, Lock: session.ClusterLock, Emit: emit})
+func RestoreSnapshot(ctx context.Context, options Options, name string, emit func(session.HostEvent)) error {
+	o, err := open(ctx, options, session.Requirements{Needs: session.ACluster, Lock: session.ClusterLock, Emit: emit})
 	if err != nil {
 		return err
 	}

@@ -23,8 +23,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Source provides the plugins for an architecture.
-type Source interface {
+// PluginSource provides the plugins for an architecture.
+type PluginSource interface {
 	// CNIPlugins returns the digest of each plugin by name, or "" if any content is accepted.
 	CNIPlugins(arch string) (map[string]digest.Digest, error)
 	// ReadCNIPlugins opens a tar archive that has at least the named plugins, in any directory.
@@ -37,7 +37,7 @@ type Installer struct {
 	Files host.Files
 	Arch  string
 	// Open opens the source. If it returns fs.ErrNotExist, the plugins of the host suffice.
-	Open func(context.Context) (Source, error)
+	Open func(context.Context) (PluginSource, error)
 	// Remote reports that Open is slow or may fail: then existing plugins suffice.
 	Remote bool
 }

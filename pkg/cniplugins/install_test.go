@@ -56,7 +56,7 @@ func installer(t *testing.T) Installer {
 	t.Helper()
 	from := files{"bridge": fakePlugin(`"1.0.0"`) + "# ours\n", "portmap": fakePlugin(`"1.0.0"`) + "# ours too\n",
 		"host-local": fakePlugin(`"1.0.0"`), "loopback": fakePlugin(`"1.0.0"`)}
-	return Installer{Files: host.Files{Root: t.TempDir()}, Arch: "amd64", Open: func(context.Context) (Source, error) { return from, nil }}
+	return Installer{Files: host.Files{Root: t.TempDir()}, Arch: "amd64", Open: func(context.Context) (PluginSource, error) { return from, nil }}
 }
 
 func (i Installer) put(t *testing.T, name, content string, mode os.FileMode) string {
@@ -145,7 +145,7 @@ func TestAKilledUpgrade(t *testing.T) {
 		must.NoError(t, err)
 		next := maps.Clone(from.(files))
 		next["bridge"] += "# the next version\n"
-		i.Open = func(context.Context) (Source, error) { return next, nil }
+		i.Open = func(context.Context) (PluginSource, error) { return next, nil }
 		_, err = i.prepare("bridge", digest.FromString(next["bridge"]))
 		must.NoError(t, err)
 		if again {
@@ -167,7 +167,7 @@ func TestAKilledUpgrade(t *testing.T) {
 func TestAHostWithAllPluginsNeedsNoSource(t *testing.T) {
 	i := installer(t)
 	gone := i
-	gone.Open = func(context.Context) (Source, error) { return nil, fs.ErrNotExist }
+	gone.Open = func(context.Context) (PluginSource, error) { return nil, fs.ErrNotExist }
 	if _, err := gone.Step().Check(t.Context()); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("without plugins and without a source: %v", err)
 	}
@@ -177,7 +177,7 @@ func TestAHostWithAllPluginsNeedsNoSource(t *testing.T) {
 	}
 	remote := i
 	remote.Remote = true
-	remote.Open = func(context.Context) (Source, error) { return nil, errors.New("opened") }
+	remote.Open = func(context.Context) (PluginSource, error) { return nil, errors.New("opened") }
 	if diff, err := remote.Step().Check(t.Context()); err != nil || len(diff) > 0 {
 		t.Errorf("a remote source: %v %v", diff, err)
 	}
@@ -191,7 +191,7 @@ func TestPluginsWithAWrongDigest(t *testing.T) {
 		"is not what its digest says": func(f files) { f["bridge"] = "other" },
 		"has 3 of the 4":              func(f files) { delete(f, "bridge") },
 	} {
-		i.Open = func(ctx context.Context) (Source, error) {
+		i.Open = func(ctx context.Context) (PluginSource, error) {
 			good, err := installer(t).Open(ctx)
 			archive := maps.Clone(good.(files))
 			spoil(archive)
@@ -208,7 +208,7 @@ func TestPluginsWithAWrongDigest(t *testing.T) {
 
 // spoiled is a source whose archive contains other files than it says.
 type spoiled struct {
-	Source
+	PluginSource
 	archive files
 }
 

@@ -121,7 +121,7 @@ func (i Installer) rebuildRecord() (pluginRecord, error) {
 	for _, name := range image.CNIPlugins {
 		kept := i.Files.Exists(path.Join(backupDir, name))
 		data, err := i.Files.Read(pluginPath(name))
-		if errors.Is(err, fs.ErrNotExist) || err == nil && !kept && !i.Files.Made(image.CNIDir) {
+		if errors.Is(err, fs.ErrNotExist) || err == nil && !kept && !i.Files.Created(image.CNIDir) {
 			continue
 		}
 		if err != nil {
@@ -193,7 +193,7 @@ func (i Installer) undoOne(ctx context.Context, name string, entry plugin) error
 	return i.Files.Remove(at)
 }
 
-// restore restores the original, or puts it beside a plugin that was changed since.
+// restore restores the original. If the plugin was changed since, it writes the original under another name.
 func (i Installer) restore(ctx context.Context, name string, mode os.FileMode, changed bool) error {
 	at := pluginPath(name)
 	old, err := i.Files.Read(path.Join(backupDir, name))

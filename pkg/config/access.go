@@ -28,14 +28,14 @@ var accessSettings = sharing(Setting{
 		Field: "oidc.issuerURL", Flag: "oidc-issuer-url",
 		Help: "URL of the OpenID provider whose tokens the API server accepts", as: issuer,
 	},
-	{Field: "oidc.clientID", Flag: "oidc-client-id", Help: "client that the tokens must be issued for"},
+	{Field: "oidc.clientID", Flag: "oidc-client-id", Help: "client ID for which the tokens must be issued"},
 	{
 		Field: "oidc.usernameClaim", Flag: "oidc-username-claim",
 		Help: "claim of a token that contains the name of the user (empty: sub)",
 	},
 	{
 		Field: "oidc.usernamePrefix", Flag: "oidc-username-prefix",
-		Help: "beginning of the names of these users in the cluster (empty: oidc:, -: none)",
+		Help: "prefix of the names of these users in the cluster (empty: oidc:, -: none)",
 	},
 	{
 		Field: "oidc.groupsClaim", Flag: "oidc-groups-claim",
@@ -43,7 +43,7 @@ var accessSettings = sharing(Setting{
 	},
 	{
 		Field: "oidc.groupsPrefix", Flag: "oidc-groups-prefix",
-		Help: "beginning of the names of these groups in the cluster (empty: oidc:)", check: on(groupsPrefix),
+		Help: "prefix of the names of these groups in the cluster (empty: oidc:)", check: on(groupsPrefix),
 	},
 	{
 		Field: "oidc.ca", Flag: "oidc-ca",
@@ -51,7 +51,7 @@ var accessSettings = sharing(Setting{
 	},
 	{
 		Field: "oidc.caFile", Flag: "oidc-ca-file", Holds: "oidc.ca", Change: EachRun,
-		Help: "file that holds oidc.ca, - for standard input; its content is kept",
+		Help: "file that contains oidc.ca; - is standard input; the content is saved",
 	},
 	{
 		Field: "auditPolicy", Flag: "audit-policy",
@@ -60,7 +60,7 @@ var accessSettings = sharing(Setting{
 	},
 	{
 		Field: "auditPolicyFile", Flag: "audit-policy-file", Holds: "auditPolicy", Change: EachRun,
-		Help: "file that holds auditPolicy, - for standard input; its content is kept",
+		Help: "file that contains auditPolicy; - is standard input; the content is saved",
 	},
 })
 

@@ -1,24 +1,24 @@
 package config
 
-// Change says whether a later run may change a setting of an installed host, as
+// Mutability says whether a later run may change a setting of an installed host, as
 // the docs show it. Every row must state one.
-type Change string
+type Mutability string
 
 // The values of Change.
 const (
 	// Never: the cluster, or the host's membership in it, depends on the value.
-	Never Change = "no"
-	// NeverOnMaster: a control plane cannot change it; on a worker, the next
+	Never Mutability = "no"
+	// NeverOnControlPlane: a control plane cannot change it; on a worker, the next
 	// run applies it.
-	NeverOnMaster Change = "on a worker"
+	NeverOnControlPlane Mutability = "on a worker"
 	// Freely: the next run of the command applies it.
-	Freely Change = "yes"
+	Freely Mutability = "yes"
 	// OnCluster: the next run applies it, and all hosts of a cluster must
 	// agree.
-	OnCluster Change = "yes, on all hosts"
+	OnCluster Mutability = "yes, on all hosts"
 	// EachRun: later runs do not use the value, because it applies to a single run or
 	// to joining.
-	EachRun Change = "not kept"
+	EachRun Mutability = "not saved"
 )
 
 // Difference is a setting whose given value differs from the value in force.
@@ -30,7 +30,9 @@ type Difference struct {
 
 // FixedFor returns whether a setting cannot change on an installed host of that role.
 func FixedFor(role string) func(Setting) bool {
-	return func(s Setting) bool { return s.Change == Never || s.Change == NeverOnMaster && role == RoleMaster }
+	return func(s Setting) bool {
+		return s.Change == Never || s.Change == NeverOnControlPlane && role == RoleControlPlane
+	}
 }
 
 // SharedFixed reports whether a setting of the whole cluster cannot change.
@@ -39,10 +41,10 @@ func SharedFixed(s Setting) bool { return s.Shared && s.Change == Never }
 // IsShared reports whether all hosts of a cluster have the same value.
 func IsShared(s Setting) bool { return s.Shared }
 
-// Keep returns c with the values of inForce for the settings that some selects.
+// WithInForce returns c with the values of inForce for the selected settings.
 // It also returns those settings for which a user gave another value; a default
 // value is never a difference.
-func (c Config) Keep(some func(Setting) bool, inForce Config, given Origins) (Config, []Difference) {
+func (c Config) WithInForce(some func(Setting) bool, inForce Config, given Origins) (Config, []Difference) {
 	var differences []Difference
 	for _, s := range settings {
 		now, old := s.Get(c), s.Get(inForce)
@@ -57,8 +59,8 @@ func (c Config) Keep(some func(Setting) bool, inForce Config, given Origins) (Co
 	return c, differences
 }
 
-// Kept returns c with the default values of the settings that are not kept.
-func (c Config) Kept() Config {
+// Saved returns c with the default values of the settings that are not saved.
+func (c Config) Saved() Config {
 	for _, s := range settings {
 		if s.Change == EachRun {
 			c = c.Reset(s.Field)

@@ -14,8 +14,8 @@ func TestEverySettingSaysWhetherItMayChange(t *testing.T) {
 }
 
 func TestANodeOfTheFileSaysAllThatIsItsOwn(t *testing.T) {
-	var n Node
-	n.Own.NodeLabels = []Label{{"disk", "ssd"}}
+	var n NodeEntry
+	n.Settings.NodeLabels = []Label{{"disk", "ssd"}}
 	args := n.Args()
 	for _, want := range []string{"--node-label=disk=ssd", "--node-taint=", "--kubelet-config="} {
 		if !slices.Contains(args, want) {

@@ -35,11 +35,11 @@ var componentSettings = sharing(Setting{
 	Group: GroupComponents, Verbs: controlPlanes, Shared: true, Change: OnCluster,
 }, append(programRows(), []Setting{{
 	Field: "components.kubeProxy.config", Flag: "kube-proxy-config",
-	Help: "further fields of the configuration of kube-proxy, as JSON or YAML: {mode: nftables}", as: mapping,
+	Help: "additional fields of the configuration of kube-proxy, as JSON or YAML: {mode: nftables}", as: mapping,
 	check: on(components.ProxyConfig),
 }, {
 	Field: "featureGates", Flag: "feature-gates", Verbs: hosts,
-	Help: "alpha and beta features of Kubernetes to switch: NAME=true or NAME=false, comma separated",
+	Help: "alpha and beta feature gates of Kubernetes: NAME=true or NAME=false, comma separated",
 }}...))
 
 // A program of the cluster has flags that the user may set.
@@ -72,7 +72,7 @@ func programRows() (rows []Setting) {
 		}
 		rows = append(rows, Setting{
 			Field: p.extraArgs(), Flag: p.flag, Verbs: p.verbs,
-			Help: "further flag of " + title + ", NAME=VALUE; may be repeated",
+			Help: "additional flag of " + title + ", NAME=VALUE; may be repeated",
 		})
 	}
 	return rows
@@ -167,6 +167,6 @@ func (c Config) newerFields(wrong func(name, value, format string, args ...any))
 	}
 	check("kubeletConfig", c.KubeletConfig)
 	for i, n := range c.Nodes {
-		check(fmt.Sprintf("nodes[%d].kubelet", i), n.Own.KubeletConfig)
+		check(fmt.Sprintf("nodes[%d].kubelet", i), n.Settings.KubeletConfig)
 	}
 }

@@ -30,13 +30,13 @@ const (
 // Header has the fields that a configuration file begins with.
 var Header = map[string]string{"apiVersion": APIVersion, "kind": Kind}
 
-// SavedPath is where a host keeps its settings, without secrets.
+// SavedPath is the file with the saved settings of a host, without secrets.
 const SavedPath = "/var/lib/kube-bootstrap/config.yaml"
 
 // The two things a host can become.
 const (
-	RoleMaster = "master"
-	RoleWorker = "worker"
+	RoleControlPlane = "master"
+	RoleWorker       = "worker"
 )
 
 // Config holds every setting as a value. Load fills it from texts, see kinds. A zero value
@@ -70,7 +70,7 @@ type Config struct {
 	TokenFile          string
 	CACertHash         string // sha256:<hex>
 	CertificateKey     string // secret
-	Registry           Registry
+	Registry           RegistrySettings
 	RegistryMirrors    []mirror.Mirror
 	Bundle             string
 	BundleBase         string
@@ -114,11 +114,11 @@ type Config struct {
 	LocalRegistryCache resource.Quantity
 	DockerHost         string
 	DockerContext      string
-	Nodes              []Node // instead of Masters and Workers
+	Nodes              []NodeEntry // instead of Masters and Workers
 }
 
-// Registry is the private registry with the images, and its credentials.
-type Registry struct {
+// RegistrySettings is the private registry with the images, and its credentials.
+type RegistrySettings struct {
 	Address      string // registry[:port][/prefix]
 	Username     string
 	Password     string // secret

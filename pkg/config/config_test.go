@@ -54,7 +54,7 @@ func fieldNames(block string, of reflect.Type) (names []string) {
 }
 
 func TestDefaultIsValid(t *testing.T) {
-	if errs := Default().Validate(RoleMaster); len(errs) > 0 {
+	if errs := Default().Validate(RoleControlPlane); len(errs) > 0 {
 		t.Error(errs.ToAggregate())
 	}
 	if got := Default().DNSServerIP.String(); got != "10.96.0.10" {

@@ -13,19 +13,19 @@ import (
 // NodesField is the one field of a file that is no single setting.
 const NodesField = "nodes"
 
-// RoleControlPlane is what Kubernetes calls a master; in nodes both are known.
-const RoleControlPlane = "control-plane"
+// AliasControlPlane is the name of the role in an entry of nodes, which also accepts RoleMaster.
+const AliasControlPlane = "control-plane"
 
-// Node is one entry of nodes: what sets a node, or several equal ones, apart.
-type Node struct {
+// NodeEntry is one entry of nodes: what sets a node, or several equal ones, apart.
+type NodeEntry struct {
 	Role      string // RoleMaster or RoleWorker
 	Name      string // empty: by role and number
 	Count     int
 	HostImage string // empty: that of the cluster
 
-	// Own holds the settings of the node itself, of nodeSettings and of
+	// Settings holds the settings of the node itself, of nodeSettings and of
 	// nodeFields; all others are zero.
-	Own Config
+	Settings Config
 }
 
 // nodeFields are the names of nodeSettings in an entry of nodes.
@@ -39,10 +39,10 @@ var NodeFields = []string{"role", "name", "count", "labels", "taints", "cpus", "
 
 // Args returns the node's own settings as flags of its host verb. It includes
 // empty values, because they reset an earlier value.
-func (n Node) Args() []string {
+func (n NodeEntry) Args() []string {
 	var args []string
 	for _, s := range nodeSettings {
-		args = append(args, "--"+s.Flag+"="+s.at(&n.Own).get())
+		args = append(args, "--"+s.Flag+"="+s.at(&n.Settings).get())
 	}
 	return args
 }

@@ -9,14 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Source is one of the places a value can come from; the greater wins.
-type Source int
+// Precedence is one of the places a value can come from; the greater wins.
+type Precedence int
 
 // The places, weakest first.
 const (
-	FromDefault Source = iota
-	FromHost           // the saved settings of this host
-	FromCluster        // the recorded settings of the cluster
+	FromDefault Precedence = iota
+	FromHost               // the saved settings of this host
+	FromCluster            // the recorded settings of the cluster
 	FromFile
 	FromEnvironment
 	FromFlag
@@ -24,12 +24,12 @@ const (
 
 // Origin says where a value came from.
 type Origin struct {
-	Source Source
+	Source Precedence
 	Where  string // a flag, a variable, file:line
 }
 
 // sources describes each source. The text of Where follows.
-var sources = map[Source]string{
+var sources = map[Precedence]string{
 	FromDefault: "default", FromHost: "the settings of this host, ", FromCluster: "the settings of the cluster",
 	FromFile: "file ", FromEnvironment: "environment ", FromFlag: "flag ",
 }

@@ -20,17 +20,17 @@ var registrySettings = sharing(Setting{
 }, []Setting{
 	{
 		Field: "registry.address", Flag: "registry", Env: "REG_PREFIX",
-		Help: "private registry that images are taken from: registry[:port][/prefix]", shown: mirror.Shown,
+		Help: "private registry of the images: registry[:port][/prefix]", shown: mirror.Shown,
 		check: on(registry),
 	},
 	{
 		Field: "registry.username", Flag: "registry-username",
-		Help: "user of the private registry (empty: as Docker's configuration says)",
+		Help: "user of the private registry (empty: that of Docker's configuration)",
 	},
 	{Field: "registry.password", Flag: "registry-password", Secret: true, NoFlag: true, Help: "password of that user"},
 	{
 		Field: "registry.passwordFile", Flag: "registry-password-file", Holds: "registry.password",
-		Help: "file that holds the password of that user, - for standard input",
+		Help: "file that contains the password of that user; - is standard input",
 	},
 	{
 		Field: "registry.token", Flag: "registry-token", Secret: true, NoFlag: true,
@@ -38,7 +38,7 @@ var registrySettings = sharing(Setting{
 	},
 	{
 		Field: "registry.tokenFile", Flag: "registry-token-file", Holds: "registry.token",
-		Help: "file that holds the bearer token, - for standard input",
+		Help: "file that contains the bearer token; - is standard input",
 	},
 	{
 		Field: "registry.ca", Flag: "registry-ca",
@@ -46,12 +46,12 @@ var registrySettings = sharing(Setting{
 	},
 	{
 		Field: "registry.cert", Flag: "registry-cert",
-		Help: "file with the client certificate to show to the private registry",
+		Help: "file with the client certificate for the private registry",
 	},
 	{Field: "registry.key", Flag: "registry-key", Help: "file with the key of the client certificate"},
 	{
 		Field: "registry.insecure", Flag: "insecure", Default: "false",
-		Help: "trust the private registry with any certificate, or with plain HTTP",
+		Help: "accept any certificate of the private registry, and plain HTTP",
 	},
 })
 
@@ -63,7 +63,7 @@ func registry(s string) string {
 }
 
 // pairs names what of the registry is of no use without another setting.
-func (r Registry) pairs(missing func(field, because string)) {
+func (r RegistrySettings) pairs(missing func(field, because string)) {
 	for _, p := range []struct{ has, needs, hasField, needsField, give string }{
 		{r.Username, r.Password, "registry.username", "registry.passwordFile", "--registry-password-file or " + EnvName("registry-password")},
 		{r.Password, r.Username, "registry.password", "registry.username", "--registry-username"},
@@ -103,19 +103,19 @@ func isSite(u url.URL) bool {
 var downloadSettings = sharing(Setting{Group: GroupImages, Verbs: pulls, Change: Freely}, []Setting{
 	{
 		Field: "downloadMirror", Flag: "download-mirror",
-		Help: "where to find the release files of Kubernetes (empty: https://dl.k8s.io)", shown: mirror.Shown, as: site,
+		Help: "base URL of the release files of Kubernetes (empty: https://dl.k8s.io)", shown: mirror.Shown, as: site,
 	},
 	{
-		Field: "cniMirror", Flag: "cni-mirror", Help: "where to find the releases of the CNI plugins (empty: github.com)",
+		Field: "cniMirror", Flag: "cni-mirror", Help: "base URL of the releases of the CNI plugins (empty: github.com)",
 		shown: mirror.Shown, as: site,
 	},
 	{
 		Field: "caFile", Flag: "ca-file",
-		Help: "file with certificates of authorities to trust when images are pulled, beside the system's",
+		Help: "file with certificate authorities to trust for downloads, in addition to those of the system",
 	},
 	{
 		Field: "stallTimeout", Flag: "stall-timeout", Default: "30s",
-		Help: "how long a server of images may send nothing before the request is repeated",
+		Help: "time without data from a server of images after which the request is repeated",
 	},
 })
 
@@ -137,16 +137,18 @@ func parseSite(s string) (url.URL, error) {
 var mirrorSettings = []Setting{{
 	Field: "registryMirrors", Flag: "registry-mirror", Group: GroupImages, Verbs: hosts | Pull, Shared: true,
 	Change: OnCluster,
-	Help:   "registries that serve the images of others, to pods and to a pull: REGISTRY=[http://]HOST[/PREFIX], comma separated",
+	Help:   "mirrors of registries, for pods and downloads: REGISTRY=[http://]HOST[/PREFIX], comma separated",
 	shown:  mirror.Shown,
 }, {
 	Field: "localRegistry", Flag: "local-registry", Group: GroupContainers, Default: "0", Verbs: ClusterUp,
 	Change: Freely,
-	Help:   "port of 127.0.0.1 of the engine's machine, such as 5000, for a registry of this cluster, which also keeps what nodes pull; 0: none",
-	check:  on(portOrNone),
+	Help: "port on 127.0.0.1 of the engine's machine, such as 5000, for a registry of this cluster, " +
+		"which also caches the images that nodes pull; 0: none",
+	check: on(portOrNone),
 }, {
 	Field: "localRegistryCache", Flag: "local-registry-cache", Group: GroupContainers, Default: "10Gi",
 	Verbs: ClusterUp, Change: Freely,
-	Help: "disk space for the images of other registries that the registry of this cluster keeps; it removes the least recently used first",
-	as:   amount,
+	Help: "disk space for the images of other registries in the registry of this cluster; " +
+		"it removes the least recently used images first",
+	as: amount,
 }}

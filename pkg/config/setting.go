@@ -29,7 +29,7 @@ const (
 	Named     // verbs on a cluster that is there
 	BareHosts // cluster hosts
 	Engine    // verbs on one of its nodes
-	OneNode   // node add
+	NodeAdd   // node add
 	Clean     // cluster clean
 	Build     // verbs that build Kubernetes from source
 	Sign      // verbs that write a bundle
@@ -45,20 +45,20 @@ const (
 
 // Setting is one row of the table.
 type Setting struct {
-	Field   string   // name in the file; Config has a field of this name, apart from upper case
-	Flag    string   // without dashes
-	Group   Group    // where the help of a command lists the flag
-	Env     string   // the name the old scripts had for it; may be empty
-	Also    []string // other flags that mean the same
-	Default string   // empty: detected, derived or nothing
-	Help    string   // one sentence, no full stop
-	Values  []string // if only these are allowed
+	Field   string    // name in the file; Config has a field of this name, apart from upper case
+	Flag    string    // without dashes
+	Group   FlagGroup // where the help of a command lists the flag
+	Env     string    // the name the old scripts had for it; may be empty
+	Also    []string  // other flags that mean the same
+	Default string    // empty: detected, derived or nothing
+	Help    string    // one sentence, no full stop
+	Values  []string  // if only these are allowed
 	Verbs   Verb
-	Change  Change // whether a later run may change it
-	Shared  bool   // the same on all hosts of a cluster; a joining host gets it from the master
-	Secret  bool   // never printed, never saved
-	NoFlag  bool   // a secret that must not appear in the output of `ps`
-	Unsaved bool   // not in the saved settings of a host: those of the registry are in a file of their own
+	Change  Mutability // whether a later run may change it
+	Shared  bool       // the same on all hosts of a cluster; a joining host gets it from a control plane
+	Secret  bool       // never printed, never saved
+	NoFlag  bool       // a secret that must not appear in the output of `ps`
+	Unsaved bool       // not in the saved settings of a host: those of the registry are in a file of their own
 	// Holds is the secret that the file of that name holds.
 	Holds string
 
@@ -153,26 +153,26 @@ func (s Setting) Masked(raw string) string {
 // IsSetting reports whether a flag of that name is a setting's.
 func IsSetting(flag string) bool { return GroupOf(flag) != "" }
 
-// Group is a heading in the help of a command.
-type Group string
+// FlagGroup is a heading in the help of a command.
+type FlagGroup string
 
 // The groups of flags, in the order in which a help text shows them.
 const (
-	GroupContainers Group = "Cluster of containers"
-	GroupJoin       Group = "Joining a cluster"
-	GroupCluster    Group = "Kubernetes"
-	GroupComponents Group = "Components of Kubernetes"
-	GroupNetwork    Group = "Network"
-	GroupHost       Group = "Host and node"
-	GroupImages     Group = "Images"
-	GroupRegistry   Group = "Private registry"
+	GroupContainers FlagGroup = "Cluster of containers"
+	GroupJoin       FlagGroup = "Joining a cluster"
+	GroupCluster    FlagGroup = "Kubernetes"
+	GroupComponents FlagGroup = "Components of Kubernetes"
+	GroupNetwork    FlagGroup = "Network"
+	GroupHost       FlagGroup = "Host and node"
+	GroupImages     FlagGroup = "Images"
+	GroupRegistry   FlagGroup = "Private registry"
 )
 
 // Groups are all groups.
-var Groups = []Group{GroupContainers, GroupJoin, GroupCluster, GroupComponents, GroupNetwork, GroupHost, GroupImages, GroupRegistry}
+var Groups = []FlagGroup{GroupContainers, GroupJoin, GroupCluster, GroupComponents, GroupNetwork, GroupHost, GroupImages, GroupRegistry}
 
 // GroupOf returns the group of a flag; "" if it is no setting.
-func GroupOf(flag string) Group {
+func GroupOf(flag string) FlagGroup {
 	for _, s := range settings {
 		if s.Flag == flag {
 			return s.Group

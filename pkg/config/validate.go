@@ -20,7 +20,7 @@ func (c Config) Validate(role string) field.ErrorList {
 	if len(errs) == 0 {
 		errs = c.together()
 	}
-	return append(errs, c.validateMaster(role)...)
+	return append(errs, c.validateControlPlane(role)...)
 }
 
 // ValidateRead is Validate for settings of which some could not be read: those have their
@@ -28,17 +28,17 @@ func (c Config) Validate(role string) field.ErrorList {
 func (c Config) ValidateRead(role string, given Origins) field.ErrorList {
 	errs := c.each()
 	if given["masterIP"].Source == FromDefault { // a given text may be unreadable
-		errs = append(errs, c.validateMaster(role)...)
+		errs = append(errs, c.validateControlPlane(role)...)
 	}
 	return errs
 }
 
-func (c Config) validateMaster(role string) field.ErrorList {
+func (c Config) validateControlPlane(role string) field.ErrorList {
 	switch {
 	case c.MasterIP.IsValid():
 	case role == RoleWorker:
 		return field.ErrorList{required("masterIP", "a worker must know the control-plane host it joins; set MASTER_IP, --master-ip or masterIP in the file")}
-	case role == RoleMaster && c.Join:
+	case role == RoleControlPlane && c.Join:
 		return field.ErrorList{required("masterIP", "with --join, a control plane must know another one; set MASTER_IP, --master-ip or masterIP in the file")}
 	}
 	return nil
@@ -49,8 +49,8 @@ func required(name, because string) *field.Error { return field.Required(field.N
 // ValidateJoin asks for what a host needs once, when it joins in a role. A host
 // that has joined already has credentials of its own.
 func (c Config) ValidateJoin(role string) field.ErrorList {
-	errs := c.validateMaster(role)
-	if role == RoleMaster && c.CertificateKey == "" {
+	errs := c.validateControlPlane(role)
+	if role == RoleControlPlane && c.CertificateKey == "" {
 		errs = append(errs, required("certificateKey", "`kube-bootstrap token create --control-plane` on a control-plane host prints one; "+
 			"pass it with KUBE_BOOTSTRAP_CERTIFICATE_KEY or --certificate-key"))
 	}

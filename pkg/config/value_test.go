@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// canonical has texts that every setting of a kind, or of a name, writes as it reads them.
+// canonical contains texts that a setting of that kind or name reads and writes unchanged.
 var canonical = map[string][]string{
 	"bool": {"true", "false"}, "int": {"0", "6443"}, "duration": {"30s", "5m", "1h30m"},
 	"list": {"a", "a,b"}, "mapping": {`{"maxPods":50}`}, "arguments": {`{"v":"4"}`}, "gates": {`{"AllAlpha":false}`}, "string": {"a", "a b"},

@@ -257,7 +257,7 @@ func recoverOriginal(ctx context.Context, files host.Files, w wanted) (lost, err
 	if err := validate(ctx, owner); err != nil {
 		return nil, err
 	}
-	return lost, files.UserFile(configPath).Keep(owner)
+	return lost, files.UserFile(configPath).SaveOriginal(owner)
 }
 
 func (c CRI) putBackConfig(ctx context.Context) error {

@@ -70,7 +70,7 @@ func (c CRI) ineffective(ctx context.Context, data []byte) error {
 	}
 }
 
-// address returns the path of the socket; version 4 has it as a plugin.
+// address returns the path of the socket. In version 4, it is the configuration of a plugin.
 func (c *configFile) address() string {
 	older, _ := c.get("grpc", "address").(string)
 	newer, _ := c.get("plugins", "io.containerd.server.v1.grpc", "address").(string)

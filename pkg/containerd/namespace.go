@@ -155,21 +155,21 @@ func (b before) valid() error {
 
 // note saves, once, what Undo must not remove, before CRI is enabled and images are loaded.
 func (p Pods) note(ctx context.Context) error {
-	return beforeRecord.Ensure(p.Files, func(error) (before, error) { return p.look(ctx) })
+	return beforeRecord.Ensure(p.Files, func(error) (before, error) { return p.inspect(ctx) })
 }
 
-// before returns the record or, if it was lost, the result of look.
+// before returns the record or, if it was lost, the result of inspect.
 func (p Pods) before(ctx context.Context) (before, error) {
 	b, err := beforeRecord.Read(p.Files)
 	if !host.Lost(err) {
 		return b, err
 	}
-	return p.look(ctx)
+	return p.inspect(ctx)
 }
 
-// look determines the state before the first pod. If the record was lost, it is late: existing
-// paths then belong to our pods, and the chains to the pods of another CNI network, if there is one.
-func (p Pods) look(ctx context.Context) (before, error) {
+// inspect determines the state before the first pod. If the record was lost, pods may exist:
+// existing paths then belong to our pods, and the chains to the pods of another CNI network, if any.
+func (p Pods) inspect(ctx context.Context) (before, error) {
 	b := before{Images: []string{}, Paths: []string{}}
 	is, made, err := p.Socket.hasNamespace(ctx)
 	if err != nil {

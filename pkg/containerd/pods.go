@@ -119,13 +119,13 @@ func (p Pods) remove(ctx context.Context) error {
 	return p.Files.Remove(podsFile)
 }
 
-// shimPatience is the time for a shim to exit after SIGTERM.
-const shimPatience = 3 * time.Second
+// shimLimit is the time for a shim to exit after SIGTERM.
+const shimLimit = 3 * time.Second
 
 // endShims ends the shims that are left. A shim exits with its last container, unless
 // another one was about to start.
 func endShims(ctx context.Context, s Socket) error {
-	return process.End(ctx, shimPatience, func(args []string) bool {
+	return process.End(ctx, shimLimit, func(args []string) bool {
 		return strings.HasPrefix(filepath.Base(args[0]), "containerd-shim") && follows(args, "-namespace", namespace) && follows(args, "-address", string(s))
 	})
 }

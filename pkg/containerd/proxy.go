@@ -16,10 +16,10 @@ import (
 const (
 	// proxyTable is the nftables table of kube-proxy in nftables mode.
 	proxyTable = "ip kube-proxy"
-	// proxyPatience is the time for a running kube-proxy to add its rules again by
+	// proxyLimit is the time for a running kube-proxy to add its rules again by
 	// itself: it checks one chain every 30 s.
 	// https://github.com/kubernetes/kubernetes/blob/v1.37.2/pkg/proxy/iptables/proxier.go#L302-L308
-	proxyPatience = time.Second
+	proxyLimit = time.Second
 	// proxyStarts is the time for kube-proxy to add its rules after its start. It
 	// doubles up to slowProxyStarts with each repair that fails, because a new
 	// kube-proxy on a slow host must not be replaced while it starts.
@@ -83,13 +83,13 @@ func nextStarts(starts time.Duration, err error) time.Duration {
 
 // repairServices restarts a kube-proxy that does not add its rules in time after its start.
 func (p Proxy) repairServices(ctx context.Context, starts time.Duration) error {
-	look := func(ctx context.Context) (step.Diff, error) { return missingServices(ctx, p.Files) }
+	check := func(ctx context.Context) (step.Diff, error) { return missingServices(ctx, p.Files) }
 	proxy, err := runningProxy(ctx, p.Socket)
 	if err != nil || proxy == nil {
 		return err
 	}
-	patience := max(proxyPatience, starts-age(proxy))
-	missing, err := step.Persists(ctx, patience, look)
+	limit := max(proxyLimit, starts-age(proxy))
+	missing, err := step.Persists(ctx, limit, check)
 	if err != nil || !missing {
 		return err
 	}
@@ -97,7 +97,7 @@ func (p Proxy) repairServices(ctx context.Context, starts time.Duration) error {
 	if err := p.remove(ctx, proxy); err != nil {
 		return err
 	}
-	return step.UntilNone(ctx, look, nil)
+	return step.UntilNone(ctx, check, nil)
 }
 
 // RestartAfter returns the step that replaces a kube-proxy that started before the time that end

@@ -18,7 +18,7 @@ import (
 
 // PKI is the certificates and keys of a control plane.
 type PKI struct {
-	Host
+	HostSettings
 	ExtraNames []string         // further names and addresses in the API server's certificate
 	EtcdUser   string           // as which flannel on this host is known to etcd
 	Sealed     bool             // etcd holds a cluster: what control planes share is not made again
@@ -125,7 +125,7 @@ func (p PKI) NodeCertificate(context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	request := pki.Request{CommonName: "system:node:" + p.HostName, Organizations: []string{"system:nodes"}, Client: true, Life: p.LeafLife}
+	request := pki.CertificateRequest{CommonName: "system:node:" + p.HostName, Organizations: []string{"system:nodes"}, Client: true, Life: p.LeafLife}
 	node, err := signer.Issue(request, p.Now())
 	return append(node.Cert, node.Key...), err
 }

@@ -41,8 +41,8 @@ const (
 	serviceName = "kubernetes.default.svc"
 )
 
-// Host is what the certificates, static pods and API server of a host have in common.
-type Host struct {
+// HostSettings is what the certificates, static pods and API server of a host have in common.
+type HostSettings struct {
 	Files       host.Files
 	HostName    string // the node's name
 	IP          string // where other hosts reach the API server
@@ -54,7 +54,7 @@ type Host struct {
 }
 
 // Server is the URL of this host's API server.
-func (h Host) Server() string {
+func (h HostSettings) Server() string {
 	return "https://" + net.JoinHostPort(h.IP, strconv.Itoa(h.APIPort))
 }
 
@@ -88,7 +88,7 @@ func notReceived(file string) error {
 	return fmt.Errorf("%s was not received; run `kube-bootstrap master --join` with a fresh token and certificate key: %w", file, fs.ErrNotExist)
 }
 
-// modeOf keeps all but certificates and public keys from everyone but root.
+// modeOf lets only root read a file, unless it contains certificates or public keys.
 func modeOf(file string) fs.FileMode {
 	if ext := path.Ext(file); ext == ".crt" || ext == ".pub" {
 		return 0o644
@@ -114,7 +114,7 @@ func ValidLeafLife(d time.Duration) error {
 // SetLeafLife has the certificates of this host issued for d from now on.
 func SetLeafLife(files host.Files, d time.Duration) error { return life.Write(files, d) }
 
-// ReadLeafLife returns 0 for the usual lifetime.
+// ReadLeafLife returns the recorded lifetime of certificates, or 0 for the usual one.
 func ReadLeafLife(files host.Files) time.Duration {
 	d, _ := life.Read(files)
 	return d

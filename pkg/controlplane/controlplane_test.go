@@ -28,7 +28,7 @@ func fresh(t *testing.T) PKI {
 	if err := os.MkdirAll(files.Path(host.StateDir), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	return PKI{Now: func() time.Time { return now }, Host: Host{
+	return PKI{Now: func() time.Time { return now }, HostSettings: HostSettings{
 		Files: files, HostName: "node-1", IP: "10.0.0.1", APIPort: 6443,
 		ServiceCIDR: netip.MustParsePrefix("10.96.0.0/16"), DNSDomain: "cluster.local",
 	}}
@@ -37,7 +37,7 @@ func fresh(t *testing.T) PKI {
 // pods returns the static pods of the host of c.
 func pods(c PKI) StaticPods {
 	return StaticPods{
-		Host: c.Host, Image: func(string) string { return "registry.example/hyperkube:v1.36.3" }, EtcdEndpoints: []string{"https://127.0.0.1:2379"},
+		HostSettings: c.HostSettings, Image: func(string) string { return "registry.example/hyperkube:v1.36.3" }, EtcdEndpoints: []string{"https://127.0.0.1:2379"},
 		KubernetesVersion: "v1.36.3", Single: true, ExtraArgs: config.Config{}.ExtraArgs,
 	}
 }
@@ -92,8 +92,8 @@ func TestContracts(t *testing.T) {
 	c := fresh(t)
 	hosttest.Contract(t, world(t, c.Files), c.Certificates())
 	issue(t, c)
-	hosttest.Contract(t, world(t, c.Files), pods(c).Early())
-	hosttest.Contract(t, world(t, c.Files), pods(c).Late())
+	hosttest.Contract(t, world(t, c.Files), pods(c).WriteAPIServer())
+	hosttest.Contract(t, world(t, c.Files), pods(c).WriteControllers())
 }
 
 func TestCertificates(t *testing.T) {
@@ -201,7 +201,7 @@ func TestAuthorities(t *testing.T) {
 func TestSecondControlPlaneSharesTheAuthority(t *testing.T) {
 	first, second := fresh(t), fresh(t)
 	issue(t, first)
-	if err := pods(first).Early().Apply(t.Context()); err != nil {
+	if err := pods(first).WriteAPIServer().Apply(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	second.Joins = true
@@ -211,7 +211,7 @@ func TestSecondControlPlaneSharesTheAuthority(t *testing.T) {
 	if err := second.Certificates().Apply(t.Context()); err == nil || second.Files.Exists(PKIDir+"/ca.key") {
 		t.Errorf("it made an authority of its own: %v", err)
 	}
-	if d, err := pods(second).Early().Check(t.Context()); err != nil || len(d) == 0 {
+	if d, err := pods(second).WriteAPIServer().Check(t.Context()); err != nil || len(d) == 0 {
 		t.Errorf("static pods before it is handed anything: %q, %v", d, err)
 	}
 	shared, err := Shared(first.Files)

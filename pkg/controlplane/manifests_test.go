@@ -26,7 +26,7 @@ func TestManifests(t *testing.T) {
 	if err := c.Files.Write(encryptionFile, key, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(pods(c).Early().Apply(t.Context()), pods(c).Late().Apply(t.Context())); err != nil {
+	if err := errors.Join(pods(c).WriteAPIServer().Apply(t.Context()), pods(c).WriteControllers().Apply(t.Context())); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
@@ -64,7 +64,7 @@ func TestTheFlagsNameFilesThatStepsWrite(t *testing.T) {
 	c := fresh(t)
 	issue(t, c)
 	s := pods(c)
-	if err := s.Early().Apply(t.Context()); err != nil {
+	if err := s.WriteAPIServer().Apply(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for _, p := range []component{s.apiserver(nil), s.manager(), s.scheduler()} {
@@ -101,14 +101,14 @@ func TestConfigFilesAreWhatTheAPIServerReads(t *testing.T) {
 // plan writes.
 func TestStepsMadeBeforeTheCertificatesWriteTheSamePods(t *testing.T) {
 	c := fresh(t)
-	early := []step.Step{pods(c).Early(), pods(c).Late()}
+	early := []step.Step{pods(c).WriteAPIServer(), pods(c).WriteControllers()}
 	issue(t, c)
 	for _, s := range early {
 		if err := s.Apply(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, s := range []step.Step{pods(c).Early(), pods(c).Late()} {
+	for _, s := range []step.Step{pods(c).WriteAPIServer(), pods(c).WriteControllers()} {
 		if d, err := s.Check(t.Context()); err != nil || len(d) > 0 {
 			t.Errorf("%s: %q, %v", s.Name, d, err)
 		}

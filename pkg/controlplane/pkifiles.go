@@ -14,7 +14,7 @@ const (
 	EtcdPeerCA    = PKIDir + "/etcd/peer-ca" // trusted by control planes only: see PeerName
 	EtcdServer    = PKIDir + "/etcd/server"
 	EtcdPeer      = PKIDir + "/etcd/peer"
-	EtcdRoot      = PKIDir + "/apiserver-etcd-client" // CN root: the API server, and our own look at etcd
+	EtcdRoot      = PKIDir + "/apiserver-etcd-client" // CN root: the API server, and our own requests to etcd
 	FlannelClient = PKIDir + "/etcd/flannel"          // of this host's own user, see PKI.EtcdUser
 
 	KubeletCAFile = kubeletCA + ".crt" // trusted for the serving certificates of kubelets
@@ -72,7 +72,7 @@ func signingFile(path string) string { return path + "-signing.crt" }
 type leaf struct {
 	path, signer, purpose string
 	kubeconfig            bool
-	request               pki.Request
+	request               pki.CertificateRequest
 }
 
 func (l leaf) name() string {
@@ -83,18 +83,18 @@ func (l leaf) name() string {
 }
 
 func (p PKI) leaves() []leaf {
-	serving := pki.Request{CommonName: "kube-apiserver", Hosts: p.apiHosts(), WithAuthority: true, Cross: content(p.Files, crossFile)}
+	serving := pki.CertificateRequest{CommonName: "kube-apiserver", Hosts: p.apiHosts(), WithAuthority: true, Cross: content(p.Files, crossFile)}
 	client := func(path, signer, name, purpose string, hosts ...string) leaf {
-		return leaf{path, signer, purpose, false, pki.Request{CommonName: name, Hosts: hosts, Client: true}}
+		return leaf{path, signer, purpose, false, pki.CertificateRequest{CommonName: name, Hosts: hosts, Client: true}}
 	}
 	conf := func(path, purpose, user string, groups ...string) leaf {
-		return leaf{path, ClusterCA, purpose, true, pki.Request{CommonName: user, Organizations: groups, Client: true}}
+		return leaf{path, ClusterCA, purpose, true, pki.CertificateRequest{CommonName: user, Organizations: groups, Client: true}}
 	}
 	// Without a certificate, the controller manager and the scheduler make an RSA key at
 	// each start, which takes up to seconds on a small board.
 	// https://github.com/kubernetes/kubernetes/blob/v1.37.2/cmd/kube-controller-manager/app/options/options.go#L498
 	local := func(path, purpose, name string) leaf {
-		return leaf{path, kubeletCA, purpose, false, pki.Request{CommonName: name, Hosts: []string{"localhost", "127.0.0.1"}}}
+		return leaf{path, kubeletCA, purpose, false, pki.CertificateRequest{CommonName: name, Hosts: []string{"localhost", "127.0.0.1"}}}
 	}
 	etcdHosts := []string{p.HostName, p.IP, "localhost", "127.0.0.1"}
 	return []leaf{
@@ -140,14 +140,14 @@ func certificateFiles() (files []string) {
 }
 
 // Held lists the certificates of a control plane.
-func Held() []pki.Held {
+func Held() []pki.CertificateFile {
 	const remedy = "run `kube-bootstrap certs renew`, or `kube-bootstrap master` if one has expired"
-	var all []pki.Held
+	var all []pki.CertificateFile
 	for _, a := range authorities {
-		all = append(all, pki.Held{Name: certificateName(a.path), Path: a.path + ".crt", Purpose: a.purpose, Remedy: pki.RotateAuthorities})
+		all = append(all, pki.CertificateFile{Name: certificateName(a.path), Path: a.path + ".crt", Purpose: a.purpose, Remedy: pki.RotateAuthorities})
 	}
 	for _, l := range (PKI{}).leaves() {
-		all = append(all, pki.Held{
+		all = append(all, pki.CertificateFile{
 			Name: certificateName(l.path), Path: l.name(), Purpose: l.purpose,
 			RenewedBy: "agent", Remedy: remedy, Optional: l.path == SuperAdminConf,
 		})

@@ -15,7 +15,7 @@ func TestEveryIssuedCertificateIsListed(t *testing.T) {
 	issue(t, c)
 	listed := map[string]bool{}
 	for _, held := range Held() {
-		one := held.Look(c.Files.Read, now)
+		one := held.Inspect(c.Files.Read, now)
 		if one.Problem != "" || one.Purpose == "" || one.Signer == "" || listed[one.Name] {
 			t.Errorf("%+v", one)
 		}

@@ -30,7 +30,7 @@ var errNoConfig = errors.New("there is no " + AdminConf + " yet")
 
 // API is the API server of this host.
 type API struct {
-	Host
+	HostSettings
 	Version string // what the API server says that it is
 }
 
@@ -116,7 +116,7 @@ func explain(files host.Files) string {
 	return last + ":\n" + strings.Join(lines[max(0, len(lines)-15):], "\n")
 }
 
-// newest returns the file that was written last. The names do not tell: 10.log sorts before
+// newest returns the file that was written last. The names do not show this: 10.log sorts before
 // 9.log, and an earlier pod has another directory.
 func newest(files host.Files, paths []string) string {
 	return slices.MaxFunc(paths, func(a, b string) int { return written(files, a).Compare(written(files, b)) })

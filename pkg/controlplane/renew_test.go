@@ -60,7 +60,7 @@ func TestDueAfterTwoThirdsOfTheLifetime(t *testing.T) {
 		t.Errorf("near the end: %q", due)
 	}
 	for _, held := range Held() {
-		if one := held.Look(c.Files.Read, now); one.DaysLeft == 0 && one.Problem == "" && !strings.HasSuffix(held.Name, "ca") && one.Expires.Sub(now) != c.LeafLife {
+		if one := held.Inspect(c.Files.Read, now); one.DaysLeft == 0 && one.Problem == "" && !strings.HasSuffix(held.Name, "ca") && one.Expires.Sub(now) != c.LeafLife {
 			t.Errorf("%s expires on %s", one.Name, one.Expires)
 		}
 	}

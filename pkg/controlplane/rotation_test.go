@@ -170,7 +170,7 @@ func signersOf(t *testing.T, c PKI, old map[string]*pki.Authority) map[string]bo
 		if err != nil {
 			t.Fatal(err)
 		}
-		if old[l.signer].Stale(pair, pki.Request{}, now) == "signed by another authority" {
+		if old[l.signer].Stale(pair, pki.CertificateRequest{}, now) == "signed by another authority" {
 			all["new"] = true
 		} else {
 			all["old"] = true

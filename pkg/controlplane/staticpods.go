@@ -22,7 +22,7 @@ import (
 // StaticPods are the API server, the controller manager and the scheduler of a
 // host, and what they read besides certificates.
 type StaticPods struct {
-	Host
+	HostSettings
 	PodCIDR           netip.Prefix                // network that the controller manager divides among nodes; invalid: it assigns no subnets
 	Image             func(program string) string // that a component runs from: hyperkube, or one of its own
 	KubernetesVersion string                      // "v1.36.3", which the pods are labelled with
@@ -33,9 +33,9 @@ type StaticPods struct {
 	AuditPolicy       string // the user's, as JSON; "": our own
 }
 
-// Early writes the static pod of the API server where the kubelet finds it, and what
+// WriteAPIServer writes the static pod of the API server where the kubelet finds it, and what
 // it reads. The others come later, see Late.
-func (s StaticPods) Early() step.Step {
+func (s StaticPods) WriteAPIServer() step.Step {
 	return step.Step{
 		ID: "apiserver-pod", Name: "write the static pod of the API server",
 		Check: func(context.Context) (step.Diff, error) {
@@ -103,38 +103,38 @@ func (s StaticPods) podsOf(pods ...component) (tree []host.File, err error) {
 
 // IDs of Late and LateInNewCluster.
 const (
-	LateID             step.ID = "late-pods"
-	LateInNewClusterID step.ID = "late-pods-in-new-cluster"
+	ControllersID             step.ID = "controllers"
+	ControllersInNewClusterID step.ID = "controllers-in-new-cluster"
 )
 
-// Late writes the static pods of the scheduler and the controller manager. A scheduler
+// WriteControllers writes the static pods of the scheduler and the controller manager. A scheduler
 // without its rights is refused, and asks again only seconds later. A controller manager
 // looks only once per second whether the API server is ready. On a joining control
 // plane, neither may start before the other control planes use leader election.
-func (s StaticPods) Late() step.Step {
+func (s StaticPods) WriteControllers() step.Step {
 	// What they read is there by now.
 	pods := func() ([]host.File, error) { return s.podsOf(s.manager(), s.scheduler()) }
-	late := s.podStep(LateID, "write the static pods of the scheduler and the controller manager", pods)
-	late.Undo = func(context.Context) error {
+	controllers := s.podStep(ControllersID, "write the static pods of the scheduler and the controller manager", pods)
+	controllers.Undo = func(context.Context) error {
 		return s.Files.Drop(podPath("kube-scheduler"), podPath("kube-controller-manager"))
 	}
-	return late
+	return controllers
 }
 
-// LateMissing reports whether a static pod of Late has no manifest: it was not written
+// ControllersMissing reports whether a static pod of Late has no manifest: it was not written
 // yet, or an exchange was killed after it had removed the manifests.
-func LateMissing(files host.Files) bool {
+func ControllersMissing(files host.Files) bool {
 	return !files.Exists(podPath("kube-controller-manager")) || !files.Exists(podPath("kube-scheduler"))
 }
 
-// LateInNewCluster is Late for the first control plane, which need not wait until the
+// WriteControllersInNewCluster is Late for the first control plane, which need not wait until the
 // API server is ready: it writes the pods as soon as the API server creates the rights
 // of its components. By the time the pods ask, these rights are complete.
-func (s StaticPods) LateInNewCluster(p PKI) step.Step {
-	late := s.Late()
-	late.ID = LateInNewClusterID
-	write := late.Apply
-	late.Apply = func(ctx context.Context) error {
+func (s StaticPods) WriteControllersInNewCluster(p PKI) step.Step {
+	controllers := s.WriteControllers()
+	controllers.ID = ControllersInNewClusterID
+	write := controllers.Apply
+	controllers.Apply = func(ctx context.Context) error {
 		super, err := p.superClient()
 		if err != nil {
 			return err
@@ -148,7 +148,7 @@ func (s StaticPods) LateInNewCluster(p PKI) step.Step {
 		}
 		return write(ctx)
 	}
-	return late
+	return controllers
 }
 
 // podStep is Files.Step for static pods, which exchange writes.

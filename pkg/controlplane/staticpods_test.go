@@ -23,13 +23,13 @@ func TestPodsAreExchanged(t *testing.T) {
 func exchanged(ctx context.Context, t *testing.T) {
 	c := fresh(t)
 	issue(t, c)
-	must.NoError(t, pods(c).Early().Apply(t.Context()))
+	must.NoError(t, pods(c).WriteAPIServer().Apply(t.Context()))
 	const group = "/sys/fs/cgroup/cpu/kubepods/burstable/pod0a1b"
 	running(t, c, group)
 	changed := pods(c)
 	changed.Image = func(program string) string { return "registry.example/" + program + ":new" }
 	done := make(chan error)
-	go func() { done <- changed.Early().Apply(ctx) }()
+	go func() { done <- changed.WriteAPIServer().Apply(ctx) }()
 	manifest := podPath("kube-apiserver")
 	for c.Files.Exists(manifest) {
 		time.Sleep(time.Millisecond)
@@ -41,7 +41,7 @@ func exchanged(ctx context.Context, t *testing.T) {
 	}
 	must.NoError(t, os.Remove(c.Files.Path(group)))
 	must.NoError(t, <-done)
-	if d, err := changed.Early().Check(t.Context()); err != nil || len(d) > 0 {
+	if d, err := changed.WriteAPIServer().Check(t.Context()); err != nil || len(d) > 0 {
 		t.Errorf("left to do: %v %v", d, err)
 	}
 }
@@ -52,12 +52,12 @@ func TestPodsAreWrittenWhateverHappens(t *testing.T) { synctest.Test(t, writtenW
 func writtenWhateverHappens(t *testing.T) {
 	c := fresh(t)
 	issue(t, c)
-	must.NoError(t, pods(c).Early().Apply(t.Context()))
+	must.NoError(t, pods(c).WriteAPIServer().Apply(t.Context()))
 	running(t, c, "/sys/fs/cgroup/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod0a1b.slice")
 	changed := pods(c)
 	changed.Image = func(program string) string { return "registry.example/" + program + ":new" }
-	must.NoError(t, changed.Early().Apply(t.Context()))
-	if d, err := changed.Early().Check(t.Context()); err != nil || len(d) > 0 {
+	must.NoError(t, changed.WriteAPIServer().Apply(t.Context()))
+	if d, err := changed.WriteAPIServer().Check(t.Context()); err != nil || len(d) > 0 {
 		t.Errorf("left to do: %v %v", d, err)
 	}
 }

@@ -81,7 +81,7 @@ func grant(ctx context.Context, p PKI) error {
 
 // superClient returns a client with all rights, also where RBAC grants none.
 func (p PKI) superClient() (kubernetes.Interface, error) {
-	data, err := p.kubeconfig(p.Server(), pki.Request{CommonName: superAdmin, Organizations: []string{superGroup}, Client: true, Life: grantLife})
+	data, err := p.kubeconfig(p.Server(), pki.CertificateRequest{CommonName: superAdmin, Organizations: []string{superGroup}, Client: true, Life: grantLife})
 	if err != nil {
 		return nil, err
 	}
@@ -135,11 +135,11 @@ func (p PKI) UserKubeconfig(u User) ([]byte, error) {
 	if err := certifies(p.Files, u.Server); err != nil {
 		return nil, err
 	}
-	return p.kubeconfig(cmp.Or(u.Server, p.Server()), pki.Request{CommonName: u.Name, Organizations: u.Groups, Client: true, Life: u.Life})
+	return p.kubeconfig(cmp.Or(u.Server, p.Server()), pki.CertificateRequest{CommonName: u.Name, Organizations: u.Groups, Client: true, Life: u.Life})
 }
 
 // kubeconfig returns a kubeconfig with a new client certificate of the cluster.
-func (p PKI) kubeconfig(server string, r pki.Request) ([]byte, error) {
+func (p PKI) kubeconfig(server string, r pki.CertificateRequest) ([]byte, error) {
 	signer, err := Signer(p.Files, ClusterCA)
 	if err != nil {
 		return nil, err

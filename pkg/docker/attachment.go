@@ -46,9 +46,9 @@ var (
 	ErrNoHostIP  = errors.New("the engine's machine does not have this address")
 )
 
-func (a Attachment) published() (all []PublishedPort) {
+func (a Attachment) published() (all []PortMapping) {
 	for inside, outside := range a.Ports {
-		all = append(all, PublishedPort{HostIP: a.HostIP, HostPort: outside, Port: inside, Protocol: string(network.TCP)})
+		all = append(all, PortMapping{HostIP: a.HostIP, HostPort: outside, Port: inside, Protocol: string(network.TCP)})
 	}
 	return all
 }

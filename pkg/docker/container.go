@@ -77,7 +77,7 @@ func (d *Engine) Running(ctx context.Context, c Container) ([]string, error) {
 }
 
 // replacedDirs compares the directories that a container has mounted with those
-// of the host. Only an engine of this host runs processes that can be looked at.
+// of the host. Only the processes of an engine on this host can be inspected.
 func (d *Engine) replacedDirs(c Container, pid int) (diff []string, err error) {
 	if d.Remote() || pid == 0 {
 		return nil, nil
@@ -138,7 +138,7 @@ func startContainer(ctx context.Context, api *client.Client, name string) error 
 }
 
 // noContainerd reports whether the engine had no connection to containerd. The engine
-// answers with an internal error, so only the text tells: of Docker 28.5, and of 26.1.
+// answers with an internal error, so only the text identifies it: of Docker 28.5, and of 26.1.
 func noContainerd(err error) bool {
 	return errdefs.IsInternal(err) && (strings.Contains(err.Error(), "Unavailable: ") || strings.HasSuffix(err.Error(), ": unavailable"))
 }

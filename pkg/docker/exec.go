@@ -95,19 +95,19 @@ func (e *execution) copy(ctx context.Context) error {
 // send passes stdin on. A command need not read its stdin to the end, so an error of the
 // stream is none. If stdin cannot be read, the command sees its end too early.
 func (e *execution) send(sent chan<- error) {
-	source := &keptError{Reader: e.command.Stdin}
+	source := &errorReader{Reader: e.command.Stdin}
 	_, _ = io.Copy(e.stream.Conn, source)
 	sent <- step.Wrap(source.err, "read the stdin of a command in %s", e.container)
 	_ = e.stream.CloseWrite()
 }
 
-// keptError keeps the error with which a reader ends.
-type keptError struct {
+// errorReader keeps the error with which a reader ends.
+type errorReader struct {
 	io.Reader
 	err error
 }
 
-func (k *keptError) Read(p []byte) (int, error) {
+func (k *errorReader) Read(p []byte) (int, error) {
 	n, err := k.Reader.Read(p)
 	if err != nil && err != io.EOF && !errors.Is(err, syscall.EBADF) { // nohup gives a program a stdin that it cannot read
 		k.err = err

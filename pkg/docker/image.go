@@ -23,27 +23,27 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Images are the images of an engine.
-type Images struct{ api *client.Client }
+// ImageService are the images of an engine.
+type ImageService struct{ api *client.Client }
 
 // Images returns the images of the engine.
-func (d *Engine) Images() Images { return Images{d.Client} }
+func (d *Engine) Images() ImageService { return ImageService{d.Client} }
 
 // Has reports whether the engine holds an image of that reference.
-func (i Images) Has(ctx context.Context, ref string) (bool, error) {
+func (i ImageService) Has(ctx context.Context, ref string) (bool, error) {
 	found, err := i.inspect(ctx, ref)
 	return found.ID != "", err
 }
 
 // Layers returns the diff IDs of the image with that reference, which identify its
 // content in every kind of store; none if it, or the engine, does not exist.
-func (i Images) Layers(ctx context.Context, ref string) ([]string, error) {
+func (i ImageService) Layers(ctx context.Context, ref string) ([]string, error) {
 	found, err := i.inspect(ctx, ref)
 	return found.RootFS.Layers, err
 }
 
 // inspect returns the zero value if the image, or the engine, does not exist.
-func (i Images) inspect(ctx context.Context, ref string) (client.ImageInspectResult, error) {
+func (i ImageService) inspect(ctx context.Context, ref string) (client.ImageInspectResult, error) {
 	found, err := i.api.ImageInspect(ctx, ref)
 	if errdefs.IsNotFound(err) || absent(err) {
 		return client.ImageInspectResult{}, nil
@@ -53,7 +53,7 @@ func (i Images) inspect(ctx context.Context, ref string) (client.ImageInspectRes
 
 // LayerDirs returns the directories in which the engine has unpacked the layers of
 // an image, by diff ID. Only the storage driver overlay2 has such directories.
-func (i Images) LayerDirs(ctx context.Context, ref string) (map[string]string, error) {
+func (i ImageService) LayerDirs(ctx context.Context, ref string) (map[string]string, error) {
 	found, err := i.api.ImageInspect(ctx, ref)
 	if err != nil || found.GraphDriver == nil || found.GraphDriver.Name != "overlay2" {
 		return nil, err
@@ -72,13 +72,13 @@ func (i Images) LayerDirs(ctx context.Context, ref string) (map[string]string, e
 }
 
 // Named lists the references that match a pattern: "registry/name:*".
-func (i Images) Named(ctx context.Context, pattern string) ([]string, error) {
+func (i ImageService) Named(ctx context.Context, pattern string) ([]string, error) {
 	refs, err := i.Matching(ctx, client.Filters{}.Add("reference", pattern))
 	return refs, step.Wrap(err, "list images")
 }
 
 // Matching lists the references of the images that a filter selects.
-func (i Images) Matching(ctx context.Context, filter client.Filters) (refs []string, err error) {
+func (i ImageService) Matching(ctx context.Context, filter client.Filters) (refs []string, err error) {
 	list, err := i.api.ImageList(ctx, client.ImageListOptions{Filters: filter})
 	for _, image := range list.Items {
 		refs = append(refs, image.RepoTags...)
@@ -87,14 +87,14 @@ func (i Images) Matching(ctx context.Context, filter client.Filters) (refs []str
 }
 
 // Load reads images from a `docker save` archive.
-func (i Images) Load(ctx context.Context, archive io.Reader) error {
+func (i ImageService) Load(ctx context.Context, archive io.Reader) error {
 	return send(ctx, archive, "load", "images", func(ctx context.Context, archive io.Reader) (io.ReadCloser, error) {
 		return i.api.ImageLoad(ctx, archive, client.ImageLoadWithQuiet(false)) // not quiet: the engine then reports progress, which resets the timer
 	})
 }
 
 // Save writes images as a `docker save` archive.
-func (i Images) Save(ctx context.Context, w io.Writer, refs ...string) error {
+func (i ImageService) Save(ctx context.Context, w io.Writer, refs ...string) error {
 	ctx, watch := silence.Begin(ctx)
 	defer watch.End()
 	archive, err := i.api.ImageSave(ctx, refs)
@@ -106,7 +106,7 @@ func (i Images) Save(ctx context.Context, w io.Writer, refs ...string) error {
 }
 
 // Import makes an image of a root file system. changes are instructions of a Dockerfile.
-func (i Images) Import(ctx context.Context, ref string, rootfs io.Reader, changes ...string) error {
+func (i ImageService) Import(ctx context.Context, ref string, rootfs io.Reader, changes ...string) error {
 	return send(ctx, rootfs, "import image", ref, func(ctx context.Context, rootfs io.Reader) (io.ReadCloser, error) {
 		source := client.ImageImportSource{Source: rootfs, SourceName: "-"}
 		return i.api.ImageImport(ctx, source, ref, client.ImageImportOptions{Changes: changes})
@@ -135,7 +135,7 @@ const programOwner = "program"
 // RemovePrograms removes all images of ImportProgram, also those without a name: of two runs that
 // import the same image at the same time, one takes the name from the other. An image of a
 // container that runs stays.
-func (i Images) RemovePrograms(ctx context.Context) error {
+func (i ImageService) RemovePrograms(ctx context.Context) error {
 	return i.RemoveAll(ctx, client.Filters{}.Add("label", OurLabel+"="+programOwner), func(err error) error {
 		if errdefs.IsConflict(err) {
 			return nil
@@ -145,7 +145,7 @@ func (i Images) RemovePrograms(ctx context.Context) error {
 }
 
 // ImportProgram creates an image with the executable /kube-bootstrap and others.
-func (i Images) ImportProgram(ctx context.Context, ref, path string, others ...ImageFile) error {
+func (i ImageService) ImportProgram(ctx context.Context, ref, path string, others ...ImageFile) error {
 	file, err := os.Open(path)
 	if err != nil {
 		return err
@@ -179,7 +179,7 @@ func failureIn(answer io.Reader) error {
 }
 
 // Remove removes an image reference. A missing image is not an error.
-func (i Images) Remove(ctx context.Context, ref string) error {
+func (i ImageService) Remove(ctx context.Context, ref string) error {
 	_, err := i.api.ImageRemove(ctx, ref, client.ImageRemoveOptions{PruneChildren: true})
 	if client.IsErrConnectionFailed(err) {
 		return nil
@@ -189,7 +189,7 @@ func (i Images) Remove(ctx context.Context, ref string) error {
 
 // RemoveUnused removes an image reference unless a container uses it. The engine would remove
 // the image of a stopped container by force, but could then no longer copy this container.
-func (i Images) RemoveUnused(ctx context.Context, ref string) error {
+func (i ImageService) RemoveUnused(ctx context.Context, ref string) error {
 	users, err := i.Users(ctx, ref)
 	if err != nil || len(users) > 0 {
 		return err
@@ -200,7 +200,7 @@ func (i Images) RemoveUnused(ctx context.Context, ref string) error {
 // Users returns the containers that prevent the removal of an image reference: running and
 // stopped containers of the image, and containers that mount the image. It returns none if the
 // image has further references, or if the engine does not answer.
-func (i Images) Users(ctx context.Context, ref string) (users []string, err error) {
+func (i ImageService) Users(ctx context.Context, ref string) (users []string, err error) {
 	found, err := i.api.ImageInspect(ctx, ref)
 	if errdefs.IsNotFound(err) || err != nil && client.IsErrConnectionFailed(err) {
 		return nil, nil
@@ -225,7 +225,7 @@ func (i Images) Users(ctx context.Context, ref string) (users []string, err erro
 
 // RemoveAll removes the images that a filter selects, also those without a name. failed decides on the
 // error of each removal.
-func (i Images) RemoveAll(ctx context.Context, filter client.Filters, failed func(error) error) error {
+func (i ImageService) RemoveAll(ctx context.Context, filter client.Filters, failed func(error) error) error {
 	list, err := i.api.ImageList(ctx, client.ImageListOptions{Filters: filter})
 	return errors.Join(err, host.Each(list.Items, func(found image.Summary) error {
 		_, err := i.api.ImageRemove(ctx, found.ID, client.ImageRemoveOptions{Force: true, PruneChildren: true})

@@ -16,8 +16,8 @@ func NameOf(c container.Summary) string {
 	return strings.TrimPrefix(c.Names[0], "/")
 }
 
-// Own lists the containers of kube-bootstrap that belong to no cluster.
-func (d *Engine) Own(ctx context.Context) (names []string, err error) {
+// HostContainers lists the containers of kube-bootstrap that belong to no cluster.
+func (d *Engine) HostContainers(ctx context.Context) (names []string, err error) {
 	list, err := d.ContainerList(ctx, client.ContainerListOptions{All: true})
 	for _, c := range list.Items {
 		if c.Labels[OurLabel] != "" && c.Labels[ClusterLabel] == "" {

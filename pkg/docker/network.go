@@ -37,22 +37,22 @@ func (d *Engine) Networks(ctx context.Context) (all []Network, err error) {
 	return all, err
 }
 
-// Port is a port of the host that leads to a container.
-type Port struct {
+// ContainerPort is a port of the host that leads to a container.
+type ContainerPort struct {
 	Container string
 	Port      uint16
 	Protocol  string // "tcp", "udp", "sctp"
 }
 
-// PublishedPort is a port of the engine's machine that leads to a port of a container.
-type PublishedPort struct {
+// PortMapping is a port of the engine's machine that leads to a port of a container.
+type PortMapping struct {
 	HostIP         netip.Addr
 	HostPort, Port uint16
 	Protocol       string // "tcp" or "udp"
 }
 
 // PortBindings returns published ports as the engine takes them.
-func PortBindings(all []PublishedPort) (network.PortSet, network.PortMap) {
+func PortBindings(all []PortMapping) (network.PortSet, network.PortMap) {
 	exposed, bindings := network.PortSet{}, network.PortMap{}
 	for _, p := range all {
 		port, _ := network.PortFrom(p.Port, network.IPProtocol(p.Protocol))
@@ -63,7 +63,7 @@ func PortBindings(all []PublishedPort) (network.PortSet, network.PortMap) {
 }
 
 // Published returns the IPv4 ports that running containers of a network publish.
-func (d *Engine) Published(ctx context.Context, network string) (all []Port, err error) {
+func (d *Engine) Published(ctx context.Context, network string) (all []ContainerPort, err error) {
 	list, err := d.ContainerList(ctx, client.ContainerListOptions{})
 	for _, c := range list.Items {
 		if c.NetworkSettings == nil || c.NetworkSettings.Networks[network] == nil {
@@ -71,7 +71,7 @@ func (d *Engine) Published(ctx context.Context, network string) (all []Port, err
 		}
 		for _, p := range c.Ports {
 			if p.PublicPort != 0 && p.IP.Is4() {
-				all = append(all, Port{strings.TrimPrefix(c.Names[0], "/"), p.PublicPort, p.Type})
+				all = append(all, ContainerPort{strings.TrimPrefix(c.Names[0], "/"), p.PublicPort, p.Type})
 			}
 		}
 	}

@@ -10,15 +10,15 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Service is a container of kube-bootstrap that a step keeps running.
-type Service struct {
+// ManagedContainer is a container of kube-bootstrap that a step keeps running.
+type ManagedContainer struct {
 	Docker    func() *Engine // the engine that runs it
 	Name      string
 	Container func() (Container, error) // the required container of that name
 }
 
 // Diff lists what Run would do, as [Engine.Running] does.
-func (s Service) Diff(ctx context.Context) ([]string, error) {
+func (s ManagedContainer) Diff(ctx context.Context) ([]string, error) {
 	c, err := s.Container()
 	if err != nil {
 		return nil, err
@@ -27,7 +27,7 @@ func (s Service) Diff(ctx context.Context) ([]string, error) {
 }
 
 // Run makes the container run as described, as [Engine.Run] does.
-func (s Service) Run(ctx context.Context) error {
+func (s ManagedContainer) Run(ctx context.Context) error {
 	c, err := s.Container()
 	if err != nil {
 		return err
@@ -40,12 +40,12 @@ func (s Service) Run(ctx context.Context) error {
 // Restart stops the container if it runs, and starts it. When the previous run ends, the
 // engine may unmount files of the new run. That start fails, and the next start succeeds.
 // ContainerRestart has the same defect.
-func (s Service) Restart(ctx context.Context) error {
+func (s ManagedContainer) Restart(ctx context.Context) error {
 	return s.RestartAround(ctx, func() error { return nil })
 }
 
 // RestartAround is Restart that calls stopped while the container does not run.
-func (s Service) RestartAround(ctx context.Context, stopped func() error) error {
+func (s ManagedContainer) RestartAround(ctx context.Context, stopped func() error) error {
 	docker := s.Docker()
 	ctx, cancel := step.Limited(ctx)
 	defer cancel()
@@ -60,19 +60,19 @@ func (s Service) RestartAround(ctx context.Context, stopped func() error) error 
 }
 
 // Remove stops and removes the container, as [Engine.Remove] does.
-func (s Service) Remove(ctx context.Context) error {
+func (s ManagedContainer) Remove(ctx context.Context) error {
 	ctx, cancel := step.Limited(ctx)
 	defer cancel()
 	return s.Docker().Remove(ctx, s.Name)
 }
 
 // StartedAt returns when the container was started last, as [Engine.StartedAt] does.
-func (s Service) StartedAt(ctx context.Context) (at time.Time, ok bool, err error) {
+func (s ManagedContainer) StartedAt(ctx context.Context) (at time.Time, ok bool, err error) {
 	return s.Docker().StartedAt(ctx, s.Name)
 }
 
 // Tail returns the container's last lines, for an error. The context may have ended.
-func (s Service) Tail(ctx context.Context, lines int) string {
+func (s ManagedContainer) Tail(ctx context.Context, lines int) string {
 	ctx, cancel := step.Checking(context.WithoutCancel(ctx))
 	defer cancel()
 	return s.Docker().Tail(ctx, s.Name, lines)
@@ -80,7 +80,7 @@ func (s Service) Tail(ctx context.Context, lines int) string {
 
 // LastRun returns what the container wrote since it was started last; failed is
 // false while it runs, and if somebody has stopped it.
-func (s Service) LastRun(ctx context.Context) (log string, failed bool, err error) {
+func (s ManagedContainer) LastRun(ctx context.Context) (log string, failed bool, err error) {
 	docker := s.Docker()
 	ctx, cancel := step.Checking(context.WithoutCancel(ctx))
 	defer cancel()
@@ -96,7 +96,7 @@ func (s Service) LastRun(ctx context.Context) (log string, failed bool, err erro
 }
 
 // Log returns what the container wrote since it was started last.
-func (s Service) Log(ctx context.Context) (string, error) {
+func (s ManagedContainer) Log(ctx context.Context) (string, error) {
 	docker := s.Docker()
 	at, _, err := docker.StartedAt(ctx, s.Name)
 	if err != nil {

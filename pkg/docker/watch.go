@@ -15,7 +15,7 @@ import (
 
 // Watch returns an error, with the last line of the log, once the container has
 // exited for good or crashes repeatedly; nil when ctx ends.
-func (s Service) Watch(ctx context.Context) error {
+func (s ManagedContainer) Watch(ctx context.Context) error {
 	docker := s.Docker()
 	return step.WatchEnds(ctx, func(ctx context.Context, since time.Time) (step.End, bool) {
 		last, ended := lastEnd(ctx, docker.Client, s.Name, since)
@@ -26,7 +26,7 @@ func (s Service) Watch(ctx context.Context) error {
 
 // reason returns the last line that a container printed before it ended. Docker may restart the
 // container before the log is read. Then reason waits for the end of the new run.
-func (s Service) reason(ctx context.Context) (line string) {
+func (s ManagedContainer) reason(ctx context.Context) (line string) {
 	docker := s.Docker()
 	ctx = step.WithLimit(context.WithoutCancel(ctx), step.CheckLimit(ctx))
 	_ = step.Until(ctx, func(ctx context.Context) error {

@@ -44,9 +44,9 @@ func TestWatch(t *testing.T) {
 }
 
 // runShell runs a script in a container that contains only the programs of this machine.
-func runShell(t *testing.T, engine *Engine, image, restart, script string) Service {
+func runShell(t *testing.T, engine *Engine, image, restart, script string) ManagedContainer {
 	t.Helper()
-	s := Service{
+	s := ManagedContainer{
 		Docker: func() *Engine { return engine }, Name: "kube-bootstrap-test-watch",
 		Container: func() (Container, error) {
 			return Container{Name: "kube-bootstrap-test-watch", Image: image, Restart: restart, Mounts: programs(),

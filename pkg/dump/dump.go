@@ -40,8 +40,8 @@ const (
 	maxReason = 2 << 10  // bytes of an error message
 )
 
-// Host is the host of a dump.
-type Host struct {
+// Target is the host of a dump.
+type Target struct {
 	// Exec runs a command on the host. It ends the command when ctx ends.
 	Exec      func(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	Program   string // the path of kube-bootstrap on the host
@@ -52,12 +52,12 @@ type Host struct {
 }
 
 // Here returns this machine, without the workloads of users.
-func Here(program string) Host {
+func Here(program string) Target {
 	run := func(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		_, err := host.Command{Args: args, Stdout: stdout, Stderr: stderr, Group: true}.Run(ctx)
 		return err
 	}
-	return Host{Exec: run, Program: program, Objects: true}
+	return Target{Exec: run, Program: program, Objects: true}
 }
 
 // ErrExists is the error of MakeDir for an existing directory.
@@ -78,12 +78,12 @@ func MakeDir(dir string) error {
 
 // Collect writes a dump of a host into an existing directory. It returns the files that
 // are missing or incomplete; ErrorsFile has the reasons. If ctx ends, the others remain.
-func Collect(ctx context.Context, h Host, dir string) (failed []string, err error) {
+func Collect(ctx context.Context, h Target, dir string) (failed []string, err error) {
 	return collect(ctx, h, dir, sources)
 }
 
-func collect(ctx context.Context, h Host, dir string, from []source) ([]string, error) {
-	c := &collection{Host: h, dir: dir, room: semaphore.NewWeighted(parallel)}
+func collect(ctx context.Context, h Target, dir string, from []source) ([]string, error) {
+	c := &collection{Target: h, dir: dir, room: semaphore.NewWeighted(parallel)}
 	for _, s := range from {
 		if s.only == nil || s.only(h) {
 			c.wg.Go(func() { c.source(ctx, s) })
@@ -96,7 +96,7 @@ func collect(ctx context.Context, h Host, dir string, from []source) ([]string, 
 
 // collection is a dump that is being written.
 type collection struct {
-	Host
+	Target
 	dir  string
 	room *semaphore.Weighted // for scripts that run
 	wg   sync.WaitGroup

@@ -17,7 +17,7 @@ import (
 )
 
 // here runs scripts on this machine in which kube-bootstrap is echo.
-func here() Host { return Here("/bin/echo") }
+func here() Target { return Here("/bin/echo") }
 
 // contents returns the files below dir with their content, and fails if another user
 // may read one.

@@ -17,12 +17,12 @@ type source struct {
 	names string // script that prints a name per line; empty: one file
 	run   string // script; $0 is kube-bootstrap, $1 the name
 	clean func([]byte) []byte
-	only  func(Host) bool // reports whether a dump of the host has the source; nil: each has it
+	only  func(Target) bool // reports whether a dump of the host has the source; nil: each has it
 }
 
-func workloads(h Host) bool { return h.Workloads }
+func workloads(h Target) bool { return h.Workloads }
 
-func objects(h Host) bool { return h.Objects }
+func objects(h Target) bool { return h.Objects }
 
 // prelude precedes each script. The variables of the user must lead neither to
 // another Docker nor to another cluster.
@@ -36,7 +36,7 @@ label=` + docker.OurLabel + `
 system='` + strings.Join(systemNamespaces, " ") + `'
 ` + functions
 
-// functions are what the scripts call beside programs.
+// functions are shell functions that the scripts call.
 //
 //go:embed functions.sh
 var functions string

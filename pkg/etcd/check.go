@@ -13,7 +13,7 @@ import (
 // silent is how long a check waits for etcd before it asks the other members.
 const silent = time.Second
 
-func (c Container) check(ctx context.Context) (step.Diff, error) {
+func (c MemberContainer) check(ctx context.Context) (step.Diff, error) {
 	diff, err := c.service().Diff(ctx)
 	if err != nil {
 		return nil, err
@@ -35,7 +35,7 @@ func (c Container) check(ctx context.Context) (step.Diff, error) {
 
 // checkAnswers reads from etcd. If etcd is silent, it looks for the reason in etcd's log
 // and at the other members.
-func (c Container) checkAnswers(ctx context.Context) (step.Diff, error) {
+func (c MemberContainer) checkAnswers(ctx context.Context) (step.Diff, error) {
 	err := step.Watching(ctx, ends(c), func(ctx context.Context) error {
 		return step.Watching(ctx, isOutside(c.Member), answersInTime(c.Member.Client))
 	})
@@ -63,7 +63,7 @@ func answersInTime(c Client) func(context.Context) error {
 	}
 }
 
-func ends(c Container) func(context.Context) error {
+func ends(c MemberContainer) func(context.Context) error {
 	return func(ctx context.Context) error {
 		err := c.follow(ctx, func(*step.Problem) bool { return true })
 		if len(step.Problems(err)) == 0 {

@@ -154,9 +154,9 @@ func (c Client) Change(ctx context.Context, do func(*clientv3.Client) error) err
 // slowPause is the time until the next attempt: without a leader, etcd answers at once.
 const slowPause = 250 * time.Millisecond
 
-// Look calls ask, a query of a Check, with a client of this host's etcd. It
+// Query calls ask, a query of a Check, with a client of this host's etcd. It
 // returns new if etcd has never run here.
-func (c Client) Look(ctx context.Context, new step.Diff, ask func(context.Context, *clientv3.Client) (step.Diff, error)) (step.Diff, error) {
+func (c Client) Query(ctx context.Context, new step.Diff, ask func(context.Context, *clientv3.Client) (step.Diff, error)) (step.Diff, error) {
 	client, err := c.Connect(ctx)
 	if errors.Is(err, fs.ErrNotExist) || !DataOf(c.Credentials.Files).Exist() {
 		return new, nil
@@ -182,7 +182,7 @@ func (c Client) Step(
 ) step.Step {
 	return step.Step{
 		ID: id, Name: name,
-		Check: func(ctx context.Context) (step.Diff, error) { return c.Look(ctx, new, ask) },
+		Check: func(ctx context.Context) (step.Diff, error) { return c.Query(ctx, new, ask) },
 		Apply: func(ctx context.Context) error {
 			return c.Change(ctx, func(client *clientv3.Client) error { return do(ctx, client) })
 		},

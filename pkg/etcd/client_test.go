@@ -24,7 +24,7 @@ import (
 func TestCredentialsWhileControlPlanesChange(t *testing.T) {
 	former, now := authority(t, "former"), authority(t, "now")
 	e := testContainer(t).Member.Client.Credentials
-	made, err := former.Issue(pki.Request{CommonName: "root", Client: true}, time.Now())
+	made, err := former.Issue(pki.CertificateRequest{CommonName: "root", Client: true}, time.Now())
 	must.NoError(t, err)
 	for path, data := range map[string][]byte{e.CA: now.PEM().Cert, e.Cert: made.Cert, e.Key: made.Key} {
 		must.NoError(t, e.Files.Write(path, data, 0o600))
@@ -33,7 +33,7 @@ func TestCredentialsWhileControlPlanesChange(t *testing.T) {
 		t.Error("a certificate of the former authority is accepted")
 	}
 	e.Issue = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
-		made, err := now.Issue(pki.Request{CommonName: "root", Client: true}, time.Now())
+		made, err := now.Issue(pki.CertificateRequest{CommonName: "root", Client: true}, time.Now())
 		must.NoError(t, err)
 		pair, err := tls.X509KeyPair(made.Cert, made.Key)
 		return &pair, err
@@ -55,7 +55,7 @@ func authority(t *testing.T, name string) *pki.Authority {
 // accepted returns an error unless a server accepts the certificate of access.
 func accepted(t *testing.T, access Credentials, serving, trusted *pki.Authority) error {
 	t.Helper()
-	made, err := serving.Issue(pki.Request{CommonName: "etcd", Hosts: []string{"127.0.0.1"}}, time.Now())
+	made, err := serving.Issue(pki.CertificateRequest{CommonName: "etcd", Hosts: []string{"127.0.0.1"}}, time.Now())
 	must.NoError(t, err)
 	pair, err := tls.X509KeyPair(made.Cert, made.Key)
 	must.NoError(t, err)

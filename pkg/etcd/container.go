@@ -38,8 +38,8 @@ const (
 	defaultQuota int64 = 2 << 30         // bytes; a 32-bit host cannot map more
 )
 
-// Container is the container of this host's member. Paths are paths of the host.
-type Container struct {
+// MemberContainer is the container of this host's member. Paths are paths of the host.
+type MemberContainer struct {
 	Member        Member
 	Docker        func() *docker.Engine // the bootstrap Docker
 	Image         string
@@ -57,7 +57,7 @@ type Container struct {
 }
 
 // Start runs etcd and returns once it answers a linearizable read.
-func (c Container) Start() step.Step {
+func (c MemberContainer) Start() step.Step {
 	apply := func(ctx context.Context) error {
 		if err := founderProblem(c); err != nil {
 			return err
@@ -71,7 +71,7 @@ func (c Container) Start() step.Step {
 // [etcd-data]. etcd derives IDs from addresses: a new etcd here would be a cluster of its
 // own with the ID of the old one, and the member that the others know.
 // https://github.com/etcd-io/etcd/blob/v3.7.3/server/etcdserver/api/membership/member.go#L63-L75
-func founderProblem(c Container) error {
+func founderProblem(c MemberContainer) error {
 	cluster, err := c.Member.Data.cluster()
 	if err != nil || c.Member.Data.hasWAL() || cluster != "" || len(c.Member.Peers) == 0 {
 		return err
@@ -81,7 +81,7 @@ func founderProblem(c Container) error {
 
 // apply starts etcd. Meanwhile it asks the other members whether this host is still one:
 // etcd itself ends without an error if it is not.
-func (c Container) apply(ctx context.Context) error {
+func (c MemberContainer) apply(ctx context.Context) error {
 	if err := c.run(ctx); err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func (c Container) apply(ctx context.Context) error {
 	return step.Watching(ctx, func(ctx context.Context) error { return c.Member.watchMember(ctx, client) }, c.ready)
 }
 
-func (c Container) run(ctx context.Context) error {
+func (c MemberContainer) run(ctx context.Context) error {
 	if err := errors.Join(c.Member.Data.Files.MkdirPrivate(DataDir), c.Member.Data.noteStart(c.Version)); err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func (c Container) run(ctx context.Context) error {
 }
 
 // ready waits until etcd answers a linearizable read.
-func (c Container) ready(ctx context.Context) error {
+func (c MemberContainer) ready(ctx context.Context) error {
 	return c.Member.Client.Do(ctx, func(client *clientv3.Client) error {
 		probe := func(ctx context.Context) error { return read(ctx, client) }
 		return step.Watching(ctx, c.watchStart, func(ctx context.Context) error { return step.Until(ctx, probe, c.tail(ctx)) })
@@ -112,28 +112,28 @@ func (c Container) ready(ctx context.Context) error {
 }
 
 // tail returns the function that reads the end of etcd's log, for an error.
-func (c Container) tail(ctx context.Context) func() string {
+func (c MemberContainer) tail(ctx context.Context) func() string {
 	return func() string { return c.service().Tail(ctx, 15) }
 }
 
-func (c Container) service() docker.Service {
-	return docker.Service{Docker: c.Docker, Name: container, Container: c.definition}
+func (c MemberContainer) service() docker.ManagedContainer {
+	return docker.ManagedContainer{Docker: c.Docker, Name: container, Container: c.definition}
 }
 
 // RunningSince returns the start time of etcd; ok is false if it does not run.
-func (c Container) RunningSince(ctx context.Context) (since time.Time, ok bool, err error) {
+func (c MemberContainer) RunningSince(ctx context.Context) (since time.Time, ok bool, err error) {
 	return c.service().StartedAt(ctx)
 }
 
 // undo removes etcd and its data.
-func (c Container) undo(ctx context.Context) error {
+func (c MemberContainer) undo(ctx context.Context) error {
 	if err := c.service().Remove(ctx); err != nil {
 		return err
 	}
 	return c.Member.Data.remove()
 }
 
-func (c Container) definition() (docker.Container, error) {
+func (c MemberContainer) definition() (docker.Container, error) {
 	print, printErr := c.Member.Data.Files.Fingerprint(c.ServingCert, c.PeerCA, c.PeerCert)
 	cluster, err := c.Member.Data.cluster()
 	if err := cmp.Or(printErr, err); err != nil {
@@ -154,7 +154,7 @@ func (c Container) definition() (docker.Container, error) {
 
 // command returns the command of a member. cluster is the value of --initial-cluster,
 // "name=https://ip:2380,...", with this member; "" creates a new cluster.
-func (c Container) command(cluster string) []string {
+func (c MemberContainer) command(cluster string) []string {
 	state := "existing"
 	if cluster == "" {
 		cluster, state = c.Member.alone(), "new"
@@ -190,10 +190,10 @@ func (c Container) command(cluster string) []string {
 }
 
 // Database returns the database of this member.
-func (c Container) Database() Database { return Database{Member: c.Member, Quota: c.quota()} }
+func (c MemberContainer) Database() Database { return Database{Member: c.Member, Quota: c.quota()} }
 
 // quota returns the size of the database in bytes at which etcd refuses writes.
-func (c Container) quota() int64 {
+func (c MemberContainer) quota() int64 {
 	if own, err := strconv.ParseInt(c.ExtraArgs["quota-backend-bytes"], 10, 64); err == nil && own > 0 {
 		return own
 	}
@@ -211,7 +211,7 @@ func env(print string) []string {
 	return env
 }
 
-func (c Container) mounts() []docker.Mount {
+func (c MemberContainer) mounts() []docker.Mount {
 	mounts := []docker.Mount{{Source: c.Member.Data.Files.Path(DataDir), Target: inside}}
 	for _, path := range []string{c.ServingCert, c.ServingKey, c.PeerCA, c.PeerCert, c.PeerKey} {
 		mounts = append(mounts, docker.Mount{Source: c.Member.Data.Files.Path(path), Target: filepath.Clean(path), ReadOnly: true})

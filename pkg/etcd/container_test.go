@@ -8,13 +8,13 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
-func testContainer(t *testing.T) Container {
+func testContainer(t *testing.T) MemberContainer {
 	files := host.Files{Root: t.TempDir()}
 	root := Credentials{
 		Files: files, CA: "/etc/kubernetes/pki/etcd/ca.crt",
 		Cert: "/etc/kubernetes/pki/etcd/root.crt", Key: "/etc/kubernetes/pki/etcd/root.key",
 	}
-	return Container{
+	return MemberContainer{
 		Member: Member{Client: Client{Credentials: root, IP: "10.0.0.1"}, Data: Data{files}, Name: "one"},
 		Image:  "etcd:test", RestartPolicy: "unless-stopped",
 		ServingCert: "/etc/kubernetes/pki/etcd/server.crt", ServingKey: "/etc/kubernetes/pki/etcd/server.key",
@@ -82,7 +82,7 @@ func TestInitialCluster(t *testing.T) {
 	wantArgs(t, s, "--initial-cluster="+cluster, "--initial-cluster-state=existing")
 }
 
-func wantArgs(t *testing.T, s Container, args ...string) {
+func wantArgs(t *testing.T, s MemberContainer, args ...string) {
 	t.Helper()
 	c, err := s.definition()
 	if err != nil {

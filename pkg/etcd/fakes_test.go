@@ -65,7 +65,7 @@ func (c *fakeCluster) add(name, ip string, running bool) uint64 {
 
 // start has the etcd at an address listen.
 func (c *fakeCluster) start(ip string) {
-	pair, err := c.ca.Issue(pki.Request{CommonName: "etcd", Hosts: []string{ip}}, time.Now())
+	pair, err := c.ca.Issue(pki.CertificateRequest{CommonName: "etcd", Hosts: []string{ip}}, time.Now())
 	must.NoError(c.t, err)
 	own, err := tls.X509KeyPair(pair.Cert, pair.Key)
 	must.NoError(c.t, err)
@@ -225,10 +225,10 @@ func (e *fakeEtcd) Defragment(context.Context, *etcdserverpb.DefragmentRequest) 
 }
 
 // server returns the etcd of a host that runs none, and whose etcd has the addresses of peers.
-func (c *fakeCluster) server(name, ip string, peers ...string) Container {
+func (c *fakeCluster) server(name, ip string, peers ...string) MemberContainer {
 	s := testContainer(c.t)
 	s.Member.Name, s.Member.Client.IP, s.Member.Peers, s.Version = name, ip, peers, "3.7.0"
-	root, err := c.ca.Issue(pki.Request{CommonName: "root", Client: true}, time.Now())
+	root, err := c.ca.Issue(pki.CertificateRequest{CommonName: "root", Client: true}, time.Now())
 	must.NoError(c.t, err)
 	for path, data := range map[string][]byte{s.Member.Client.Credentials.CA: c.ca.PEM().Cert, s.Member.Client.Credentials.Cert: root.Cert, s.Member.Client.Credentials.Key: root.Key} {
 		must.NoError(c.t, s.Member.Data.Files.Write(path, data, 0o600))
@@ -246,7 +246,7 @@ func (c *fakeCluster) server(name, ip string, peers ...string) Container {
 }
 
 // ran has the host have the data of a member.
-func ran(t *testing.T, s Container, id uint64, cluster string) {
+func ran(t *testing.T, s MemberContainer, id uint64, cluster string) {
 	t.Helper()
 	must.NoError(t, s.Member.Data.Files.Write(DataDir+"/member/wal/0.wal", []byte(fmt.Sprint(id)), 0o600))
 	if cluster != "" {

@@ -17,16 +17,16 @@ import (
 // voter. On a host that has joined, it does the same as Start.
 //
 //	added as learner ──▶ joinedFile written ──▶ etcd runs ──▶ promoted ──▶ answers
-func (c Container) Join() step.Step { return joiner{c, c.undo}.step() }
+func (c MemberContainer) Join() step.Step { return joiner{c, c.undo}.step() }
 
 // Stay is Join for the agent and for renewals of certificates: it never adds a
 // member. Otherwise a host that was removed while it was off would return by itself.
-func (c Container) Stay() step.Step { return joiner{c, nil}.step() }
+func (c MemberContainer) Stay() step.Step { return joiner{c, nil}.step() }
 
 // joiner is the etcd of a host that has joined, or joins. clear removes an earlier
 // etcd from this host; without it, no member is added.
 type joiner struct {
-	etcd  Container
+	etcd  MemberContainer
 	clear func(context.Context) error
 }
 

@@ -17,7 +17,7 @@ const pair = "one=https://127.3.1.1:2380,two=https://127.3.1.2:2380"
 // limited returns a context in which a wait without an answer fails a test soon.
 func limited(t *testing.T) context.Context { return step.WithLimit(t.Context(), 20*time.Second) }
 
-func applies(t *testing.T, s Container, of step.Step) {
+func applies(t *testing.T, s MemberContainer, of step.Step) {
 	t.Helper()
 	must.NoError(t, of.Apply(limited(t)))
 	if diff, err := of.Check(limited(t)); len(diff) > 0 || err != nil {

@@ -15,7 +15,7 @@ func TestHistoryDoesNotFillTheDatabase(t *testing.T) {
 	c.add("two", "127.3.2.2", true)
 	leader, other := c.server("one", "127.3.2.1"), c.server("two", "127.3.2.2")
 	sizes := map[string]int64{}
-	look := func(s Container, size, live int64, compacts bool) {
+	read := func(s MemberContainer, size, live int64, compacts bool) {
 		t.Helper()
 		c.mu.Lock()
 		c.size, c.live, c.asked = size, live, nil
@@ -30,13 +30,13 @@ func TestHistoryDoesNotFillTheDatabase(t *testing.T) {
 			t.Errorf("%s with %d of %d: asked %v", s.Member.Name, size, quota, c.asked)
 		}
 	}
-	look(leader, quota/4-1, 50, false)
-	look(other, quota/2, 50, false)
-	look(leader, quota/2, 50, true)
-	look(leader, quota/4, 50, true)
-	look(leader, quota/2, quota/2-10, true)
-	look(leader, quota/2+10, quota/2, false) // the keys themselves
-	look(leader, quota/2+quota/16, quota/2, true)
-	look(leader, 60, 60, false)
-	look(leader, quota/4, 60, true)
+	read(leader, quota/4-1, 50, false)
+	read(other, quota/2, 50, false)
+	read(leader, quota/2, 50, true)
+	read(leader, quota/4, 50, true)
+	read(leader, quota/2, quota/2-10, true)
+	read(leader, quota/2+10, quota/2, false) // the keys themselves
+	read(leader, quota/2+quota/16, quota/2, true)
+	read(leader, 60, 60, false)
+	read(leader, quota/4, 60, true)
 }

@@ -82,11 +82,11 @@ func (m Member) handOver(ctx context.Context, all []MemberStatus) error {
 // longer, because the members elect a leader.
 // https://github.com/etcd-io/etcd/blob/v3.7.3/server/etcdserver/server.go#L1629-L1637
 func patiently(ctx context.Context, remove func(context.Context) error) error {
-	patience := step.CheckLimit(ctx)
+	limit := step.CheckLimit(ctx)
 	begun := time.Now()
-	return step.Until(step.WithLimit(ctx, 3*patience), func(ctx context.Context) error {
+	return step.Until(step.WithLimit(ctx, 3*limit), func(ctx context.Context) error {
 		err := remove(ctx)
-		if isTooFew(err) && time.Since(begun) > patience {
+		if isTooFew(err) && time.Since(begun) > limit {
 			return step.Final(err)
 		}
 		return err
@@ -178,7 +178,7 @@ func (m Member) Forget(ctx context.Context, name string) (ip string, err error) 
 
 // forgettable returns the address of a host from the members or the list. own
 // is the name of this host. A member that has not started yet has no name.
-func forgettable(own, name string, all []MemberStatus, listed []Entry) (ip string, err error) {
+func forgettable(own, name string, all []MemberStatus, listed []ControlPlaneEntry) (ip string, err error) {
 	if name == own {
 		return "", &step.Problem{Name: "control-plane-alive", Text: name + " is this host", Remedy: "run `kube-bootstrap turndown` to remove it from the cluster"}
 	}

@@ -17,7 +17,7 @@ func TestWhoIsForgotten(t *testing.T) {
 		{Name: "dead", IP: "10.0.0.3"},
 		{IP: "10.0.0.4", Learner: true}, // has not started yet, so nobody knows its name
 	}
-	listed := []Entry{{Name: "begun", IP: "10.0.0.4", Joining: true}, {Name: "announced", IP: "10.0.0.5", Joining: true}}
+	listed := []ControlPlaneEntry{{Name: "begun", IP: "10.0.0.4", Joining: true}, {Name: "announced", IP: "10.0.0.5", Joining: true}}
 	for name, want := range map[string]string{"dead": "10.0.0.3", "begun": "10.0.0.4", "announced": "10.0.0.5", "nobody": ""} {
 		if ip, err := forgettable("one", name, all, listed); ip != want || err != nil {
 			t.Errorf("%s: got %q, %v, want %q", name, ip, err, want)

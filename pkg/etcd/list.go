@@ -16,15 +16,15 @@ import (
 // name. Every host may read it with flannel's certificate.
 const listPrefix = "/kube-bootstrap/control-planes/"
 
-// Entry is a control plane in the list.
-type Entry struct {
+// ControlPlaneEntry is a control plane in the list.
+type ControlPlaneEntry struct {
 	Name      string   `json:"name"`
 	IP        string   `json:"ip"`
 	Addresses []string `json:"addresses,omitempty"` // further ones, from which it may connect
 	Joining   bool     `json:"joining,omitempty"`   // it does not answer yet
 }
 
-func (e Entry) key() string { return listPrefix + e.Name }
+func (e ControlPlaneEntry) key() string { return listPrefix + e.Name }
 
 // encode returns an Entry or a Removed as JSON.
 func encode(value any) string {
@@ -93,21 +93,23 @@ func (m Member) List() step.Step {
 
 // unlist removes a host from the list of control planes.
 func unlist(ctx context.Context, client *clientv3.Client, name string) error {
-	_, err := client.Delete(ctx, Entry{Name: name}.key())
+	_, err := client.Delete(ctx, ControlPlaneEntry{Name: name}.key())
 	return err
 }
 
-func (m Member) entry() Entry { return Entry{Name: m.Name, IP: m.Client.IP, Addresses: m.Addresses} }
+func (m Member) entry() ControlPlaneEntry {
+	return ControlPlaneEntry{Name: m.Name, IP: m.Client.IP, Addresses: m.Addresses}
+}
 
 // Listed returns the list of control planes, sorted by name.
-func Listed(ctx context.Context, client *clientv3.Client) ([]Entry, error) {
+func Listed(ctx context.Context, client *clientv3.Client) ([]ControlPlaneEntry, error) {
 	found, err := client.Get(ctx, listPrefix, clientv3.WithPrefix())
 	if err != nil {
 		return nil, fmt.Errorf("read the list of control planes: %w", err)
 	}
-	var all []Entry
+	var all []ControlPlaneEntry
 	for _, kv := range found.Kvs {
-		var e Entry
+		var e ControlPlaneEntry
 		// Skip entries of a newer version that cannot be parsed.
 		if json.Unmarshal(kv.Value, &e) == nil && e.IP != "" {
 			all = append(all, e)
@@ -116,21 +118,21 @@ func Listed(ctx context.Context, client *clientv3.Client) ([]Entry, error) {
 	return all, nil
 }
 
-// WatchListed calls tell with the list of control planes now and after every
+// WatchListed calls report with the list of control planes now and after every
 // change, until ctx ends or the watch breaks.
-func WatchListed(ctx context.Context, client *clientv3.Client, tell func([]Entry)) error {
+func WatchListed(ctx context.Context, client *clientv3.Client, report func([]ControlPlaneEntry)) error {
 	return watch(ctx, client, listPrefix, func() error {
 		now, err := Listed(ctx, client)
 		if err == nil {
-			tell(now)
+			report(now)
 		}
 		return err
 	})
 }
 
-// watch calls look once it watches the keys below a prefix, and after each change, until ctx
-// ends, the watch breaks or look fails.
-func watch(ctx context.Context, client *clientv3.Client, prefix string, look func() error) error {
+// watch calls read once it watches the keys below a prefix, and after each change, until ctx
+// ends, the watch breaks or read fails.
+func watch(ctx context.Context, client *clientv3.Client, prefix string, read func() error) error {
 	// With a required leader, the watch of a partitioned member fails.
 	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	defer cancel()
@@ -138,7 +140,7 @@ func watch(ctx context.Context, client *clientv3.Client, prefix string, look fun
 		if err := answer.Err(); err != nil {
 			return fmt.Errorf("watch %s: %w", prefix, err)
 		}
-		if err := look(); err != nil {
+		if err := read(); err != nil {
 			return err
 		}
 	}
@@ -231,11 +233,11 @@ func ListRemoved(ctx context.Context, client *clientv3.Client, now time.Time) (a
 	return all, nil
 }
 
-// FollowRemoved calls tell at its start and whenever a record changes, until
+// FollowRemoved calls report at its start and whenever a record changes, until
 // ctx ends or the watch breaks.
-func FollowRemoved(ctx context.Context, client *clientv3.Client, tell func()) error {
+func FollowRemoved(ctx context.Context, client *clientv3.Client, report func()) error {
 	return watch(ctx, client, removedPrefix, func() error {
-		tell()
+		report()
 		return nil
 	})
 }

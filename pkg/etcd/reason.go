@@ -19,7 +19,7 @@ const (
 
 // ended returns the problem that prevents etcd from starting, from the log of its last
 // run, or nil if etcd runs or was stopped [etcd-data, etcd-disk, etcd-start].
-func (c Container) ended(ctx context.Context) error {
+func (c MemberContainer) ended(ctx context.Context) error {
 	log, failed, err := c.service().LastRun(ctx)
 	if err != nil || !failed {
 		return nil
@@ -29,7 +29,7 @@ func (c Container) ended(ctx context.Context) error {
 
 // watchStart returns etcd's reason as soon as damaged data or a full disk prevents it
 // from starting, and otherwise the result of Service.Watch.
-func (c Container) watchStart(ctx context.Context) error {
+func (c MemberContainer) watchStart(ctx context.Context) error {
 	err := step.Watching(ctx, c.service().Watch, func(ctx context.Context) error {
 		return c.follow(ctx, func(p *step.Problem) bool { return p.Name != "etcd-start" })
 	})
@@ -42,8 +42,8 @@ func (c Container) watchStart(ctx context.Context) error {
 	return cmp.Or(c.ended(ctx), err)
 }
 
-// follow returns the first problem of etcd that tells, or why ctx has ended.
-func (c Container) follow(ctx context.Context, tells func(*step.Problem) bool) error {
+// follow returns the first problem for which tells returns true, or why ctx has ended.
+func (c MemberContainer) follow(ctx context.Context, tells func(*step.Problem) bool) error {
 	ended, stuck := time.NewTicker(reasonPause), time.NewTicker(stuckPause)
 	defer ended.Stop()
 	defer stuck.Stop()
@@ -66,7 +66,7 @@ func (c Container) follow(ctx context.Context, tells func(*step.Problem) bool) e
 // stuck returns the problem that etcd runs and never answers, because its WAL has
 // lost entries that its database contains [etcd-data]. etcd 3.7 then elects itself,
 // and ignores each new entry up to the index of its database.
-func (c Container) stuck(ctx context.Context) error {
+func (c MemberContainer) stuck(ctx context.Context) error {
 	log, err := c.service().Log(ctx)
 	if err != nil {
 		return nil
@@ -155,7 +155,7 @@ func lastComplaint(log string) string {
 	return cmp.Or(fatal, failed)
 }
 
-func (c Container) problemIn(log string) error {
+func (c MemberContainer) problemIn(log string) error {
 	if reason := badFlag(log); reason != "" {
 		return &step.Problem{Name: "etcd-start", Firm: true, Text: "etcd does not start: " + reason,
 			Remedy: "correct the flag in components.etcd.extraArgs or --etcd-arg"}

@@ -23,12 +23,12 @@ func TestTheReasonOfEtcd(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		problems := step.Problems(Container{}.problemIn(string(log)))
+		problems := step.Problems(MemberContainer{}.problemIn(string(log)))
 		if len(problems) != 1 || problems[0].Name != c.problem || !strings.Contains(problems[0].Text, c.says) || problems[0].Remedy == "" {
 			t.Errorf("%s: got %v", file, problems)
 		}
 	}
-	if err := (Container{}).problemIn("{\"level\":\"info\",\"msg\":\"ready to serve client requests\"}\nnot JSON\n"); err != nil {
+	if err := (MemberContainer{}).problemIn("{\"level\":\"info\",\"msg\":\"ready to serve client requests\"}\nnot JSON\n"); err != nil {
 		t.Errorf("an etcd that runs: %v", err)
 	}
 }

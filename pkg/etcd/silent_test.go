@@ -20,7 +20,7 @@ func installed(t *testing.T, ip string) Member {
 	if err != nil {
 		t.Fatal(err)
 	}
-	root, err := ca.Issue(pki.Request{CommonName: "root", Client: true}, time.Now())
+	root, err := ca.Issue(pki.CertificateRequest{CommonName: "root", Client: true}, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,17 +29,17 @@ type blob struct {
 }
 
 // path returns the file of a complete blob.
-func (c *Client) path(d digest.Digest) string {
+func (c *Downloader) path(d digest.Digest) string {
 	return filepath.Join(c.cache, d.Algorithm().String(), d.Encoded())
 }
 
 // partial returns the file of a blob while it is downloaded.
-func (c *Client) partial(d digest.Digest) string {
+func (c *Downloader) partial(d digest.Digest) string {
 	return filepath.Join(c.cache, "partial", d.Encoded())
 }
 
 // blob downloads one blob, unless it is in the cache.
-func (c *Client) blob(ctx context.Context, b blob, progress *step.Counter) error {
+func (c *Downloader) blob(ctx context.Context, b blob, progress *step.Counter) error {
 	path := c.path(b.digest)
 	if (host.Files{}).Exists(path) {
 		progress.Add(b.size)

@@ -30,9 +30,9 @@ const (
 	atOnce = 4
 )
 
-// Options configure the network. The proxy comes from the environment,
+// ClientOptions configure the network. The proxy comes from the environment,
 // credentials come from Docker's configuration and credential helpers.
-type Options struct {
+type ClientOptions struct {
 	Cache   string        // directory of complete and partial downloads
 	Mirrors Mirrors       // by registry
 	CAFile  string        // PEM file with additional authorities to trust
@@ -40,8 +40,8 @@ type Options struct {
 	Plain   []string      // hosts that may be reached by plain HTTP, in addition to mirrors
 }
 
-// Client downloads images and files. It is safe for concurrent use.
-type Client struct {
+// Downloader downloads images and files. It is safe for concurrent use.
+type Downloader struct {
 	cache     string
 	mirrors   Mirrors
 	transport http.RoundTripper
@@ -51,7 +51,7 @@ type Client struct {
 }
 
 // New returns a client. It fails if the CA file is not usable.
-func New(o Options) (*Client, error) {
+func New(o ClientOptions) (*Downloader, error) {
 	base := http.DefaultTransport.(*http.Transport).Clone()
 	base.MaxIdleConnsPerHost = atOnce
 	// The digest of a layer is the digest of its compressed bytes, so the
@@ -66,7 +66,7 @@ func New(o Options) (*Client, error) {
 	}
 	plain := append(o.Mirrors.plain(), o.Plain...)
 	guarded := link.IdleTimeout{Next: link.HTTPSOnly{Next: transport.NewUserAgent(base, "kube-bootstrap"), Plain: plain}, Limit: cmp.Or(o.Stall, DefaultStall)}
-	return &Client{
+	return &Downloader{
 		cache: filepath.Join(o.Cache, "downloads"), mirrors: o.Mirrors,
 		transport: link.Retry{Next: guarded}, once: guarded, turns: semaphore.NewWeighted(atOnce),
 	}, nil

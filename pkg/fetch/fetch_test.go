@@ -79,14 +79,14 @@ func (c cutting) Write(p []byte) (int, error) {
 	panic(http.ErrAbortHandler)
 }
 
-func (s *site) client(t *testing.T, cache string, stall time.Duration) *Client {
+func (s *site) client(t *testing.T, cache string, stall time.Duration) *Downloader {
 	t.Helper()
-	c, err := New(Options{Cache: cache, Stall: stall, Plain: []string{strings.TrimPrefix(s.URL, "http://")}})
+	c, err := New(ClientOptions{Cache: cache, Stall: stall, Plain: []string{strings.TrimPrefix(s.URL, "http://")}})
 	must.NoError(t, err)
 	return c
 }
 
-func (s *site) fetch(ctx context.Context, c *Client) (string, error) {
+func (s *site) fetch(ctx context.Context, c *Downloader) (string, error) {
 	found, err := c.File(ctx, s.URL+"/file")
 	if err != nil {
 		return "", err
@@ -224,7 +224,7 @@ func TestTwoFetchOnce(t *testing.T) {
 
 func TestPlainHTTPIsRefusedUnasked(t *testing.T) {
 	s := newSite(t)
-	c, err := New(Options{Cache: t.TempDir()})
+	c, err := New(ClientOptions{Cache: t.TempDir()})
 	must.NoError(t, err)
 	_, err = s.fetch(t.Context(), c)
 	problem(t, err, "plain-http", "write http:// before the name of the mirror")
@@ -233,7 +233,7 @@ func TestPlainHTTPIsRefusedUnasked(t *testing.T) {
 func TestNothingThere(t *testing.T) {
 	s := httptest.NewServer(http.NotFoundHandler())
 	defer s.Close()
-	c, err := New(Options{Cache: t.TempDir(), Plain: []string{strings.TrimPrefix(s.URL, "http://")}})
+	c, err := New(ClientOptions{Cache: t.TempDir(), Plain: []string{strings.TrimPrefix(s.URL, "http://")}})
 	must.NoError(t, err)
 	_, err = c.File(t.Context(), s.URL+"/kubelet")
 	problem(t, err, "not-found", "/kubelet.sha512")

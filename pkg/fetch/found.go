@@ -25,7 +25,7 @@ type Found struct {
 	Name   string        // "registry.k8s.io/etcd:3.6.8-0", without the mirror, or a URL
 	Digest digest.Digest // of the manifest for the platform, or of the file
 
-	client *Client
+	client *Downloader
 	host   string // the host that was asked
 	blobs  []blob // an image: the config, then the layers
 	size   int64  // of a file as the server announces it; 0: unknown
@@ -78,7 +78,7 @@ func (f *Found) Fetch(ctx context.Context) error {
 const checksumLimit = 4 << 10
 
 // File looks up a file whose SHA-512 is published as ADDRESS.sha512.
-func (c *Client) File(ctx context.Context, address string) (*Found, error) {
+func (c *Downloader) File(ctx context.Context, address string) (*Found, error) {
 	u, err := url.Parse(address)
 	if err != nil {
 		return nil, err
@@ -111,7 +111,7 @@ func (f *Found) AskSize(ctx context.Context) {
 }
 
 // checksum downloads a file that begins with a SHA-512 in hexadecimal.
-func (c *Client) checksum(ctx context.Context, address string) (digest.Digest, error) {
+func (c *Downloader) checksum(ctx context.Context, address string) (digest.Digest, error) {
 	resp, err := link.GetFrom(ctx, &http.Client{Transport: c.transport}, address, 0)
 	if err != nil {
 		return "", err

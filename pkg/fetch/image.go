@@ -18,7 +18,7 @@ import (
 )
 
 // Image looks up the image for a platform in its registry or a mirror.
-func (c *Client) Image(ctx context.Context, ref string, platform v1.Platform) (*Found, error) {
+func (c *Downloader) Image(ctx context.Context, ref string, platform v1.Platform) (*Found, error) {
 	at, err := c.mirrors.find(ref)
 	if err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func (f *Found) lookUp(ctx context.Context, at name.Reference, platform v1.Platf
 
 // login returns a transport with Docker's credentials for a repository. It
 // logs in once per repository.
-func (c *Client) login(ctx context.Context, repo name.Repository) (http.RoundTripper, error) {
+func (c *Downloader) login(ctx context.Context, repo name.Repository) (http.RoundTripper, error) {
 	if known, ok := c.logins.Load(repo.Name()); ok {
 		return known.(http.RoundTripper), nil
 	}

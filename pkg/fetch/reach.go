@@ -27,7 +27,7 @@ const (
 )
 
 // Server returns the URL of the server of an image, with regard to mirrors.
-func (c *Client) Server(ref string) (string, error) {
+func (c *Downloader) Server(ref string) (string, error) {
 	parsed, err := name.ParseReference(ref)
 	if err != nil {
 		return "", err
@@ -41,7 +41,7 @@ func (c *Client) Server(ref string) (string, error) {
 // Reachable returns nil if the server of a URL accepts a connection, whatever it answers
 // and how slowly: only a server that nothing leads to, and one whose certificate is
 // wrong, cannot be reached.
-func (c *Client) Reachable(ctx context.Context, address string) error {
+func (c *Downloader) Reachable(ctx context.Context, address string) error {
 	u, err := url.Parse(address)
 	if err != nil {
 		return err

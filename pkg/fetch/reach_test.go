@@ -27,7 +27,7 @@ func TestReachableTellsAwayFromSlow(t *testing.T) {
 		"https://no-such-host.invalid":      "host-unknown",
 		unknown.URL:                         "unknown-authority",
 	} {
-		c, err := New(Options{Cache: t.TempDir(), Plain: []string{silent.Addr().String()}})
+		c, err := New(ClientOptions{Cache: t.TempDir(), Plain: []string{silent.Addr().String()}})
 		must.NoError(t, err)
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()

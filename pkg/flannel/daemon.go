@@ -23,12 +23,12 @@ const (
 	wireguardKey = "wireguard.key"
 )
 
-// Daemon is the flanneld of this host. Paths are paths of the host.
-type Daemon struct {
+// Flanneld is the flanneld of this host. Paths are paths of the host.
+type Flanneld struct {
 	Docker        func() *docker.Engine // the bootstrap Docker
 	Files         host.Files
 	Image         string
-	Etcd          Etcd
+	Etcd          EtcdAccess
 	Host          string     // the name for which a subnet is reserved
 	PublicIP      netip.Addr // from which this host sends, and under which the others reach it
 	IPMasq        bool
@@ -47,13 +47,13 @@ type Daemon struct {
 const StartID step.ID = "start-flanneld"
 
 // Start runs flanneld and returns once it has written this host's lease.
-func (d Daemon) Start() step.Step {
+func (d Flanneld) Start() step.Step {
 	return step.Step{ID: StartID, Name: "start flanneld", Check: d.check, Apply: d.apply, Undo: d.undo}
 }
 
-func (d Daemon) check(ctx context.Context) (step.Diff, error) {
+func (d Flanneld) check(ctx context.Context) (step.Diff, error) {
 	diff, err := d.service().Diff(ctx)
-	record, recordErr := moduleRecord.DiffIfKept(d.Files)
+	record, recordErr := moduleRecord.DiffIfSaved(d.Files)
 	if err = errors.Join(err, recordErr); err != nil {
 		return nil, err
 	}
@@ -68,11 +68,11 @@ func (d Daemon) check(ctx context.Context) (step.Diff, error) {
 	return step.DiffOf(err, "wait for the lease in "+d.leasePath())
 }
 
-func (d Daemon) service() docker.Service {
-	return docker.Service{Docker: d.Docker, Name: container, Container: d.container}
+func (d Flanneld) service() docker.ManagedContainer {
+	return docker.ManagedContainer{Docker: d.Docker, Name: container, Container: d.container}
 }
 
-func (d Daemon) apply(ctx context.Context) error {
+func (d Flanneld) apply(ctx context.Context) error {
 	if err := errors.Join(repairModules(d.Files), loadModules(ctx, d.Files, d.Backend)); err != nil {
 		return err
 	}
@@ -82,9 +82,9 @@ func (d Daemon) apply(ctx context.Context) error {
 	return d.runAndWait(ctx)
 }
 
-func (d Daemon) leasePath() string { return filepath.Join(d.SubnetDir, subnet.File) }
+func (d Flanneld) leasePath() string { return filepath.Join(d.SubnetDir, subnet.File) }
 
-func (d Daemon) container() (docker.Container, error) {
+func (d Flanneld) container() (docker.Container, error) {
 	env, err := d.env()
 	if err != nil {
 		return docker.Container{}, err
@@ -100,7 +100,7 @@ func (d Daemon) container() (docker.Container, error) {
 	}, nil
 }
 
-func (d Daemon) command() []string {
+func (d Flanneld) command() []string {
 	args := []string{
 		"flanneld",
 		"--etcd-endpoints=" + strings.Join(d.Etcd.Endpoints, ","),
@@ -122,7 +122,7 @@ func (d Daemon) command() []string {
 
 // env contains a hash or the value of each input that is not an argument, so that a
 // change replaces the container. The WireGuard key outlives the container.
-func (d Daemon) env() ([]string, error) {
+func (d Flanneld) env() ([]string, error) {
 	certificates, err := d.Files.Fingerprint(d.Etcd.CA, d.Etcd.Cert)
 	if err != nil {
 		return nil, err
@@ -138,7 +138,7 @@ func (d Daemon) env() ([]string, error) {
 	return env, nil
 }
 
-func (d Daemon) mounts() []docker.Mount {
+func (d Flanneld) mounts() []docker.Mount {
 	mounts := []docker.Mount{{Source: d.Files.Path(d.SubnetDir), Target: d.SubnetDir}}
 	readOnly := []string{d.Etcd.CA, d.Etcd.Cert, d.Etcd.Key}
 	if d.Files.Exists("/lib/modules") {
@@ -155,7 +155,7 @@ func (d Daemon) mounts() []docker.Mount {
 
 // undo stops flanneld and removes its link, routes, firewall rules and lease. It
 // removes subnet.env last, because that file identifies the routes.
-func (d Daemon) undo(ctx context.Context) error {
+func (d Flanneld) undo(ctx context.Context) error {
 	if err := d.service().Remove(ctx); err != nil {
 		return err
 	}
@@ -176,7 +176,7 @@ func (d Daemon) undo(ctx context.Context) error {
 // 0.28.10 that name with a number.
 // https://github.com/flannel-io/flannel/blob/v0.28.10/pkg/subnet/writefile_other.go#L25-L27
 // https://github.com/google/renameio/blob/v2.0.2/tempfile.go#L294-L296
-func (d Daemon) halfWritten() []string {
+func (d Flanneld) halfWritten() []string {
 	return d.Files.Match(filepath.Join(d.SubnetDir, "."+subnet.File+"*"))
 }
 
@@ -191,7 +191,7 @@ func removeRules(ctx context.Context) error {
 // deleteRoutes deletes the routes of host-gw, which no link takes with it. Without a
 // lease these are the routes to the configured network, if flanneld has run on this host: on
 // any other host they may be the user's.
-func (d Daemon) deleteRoutes() error {
+func (d Flanneld) deleteRoutes() error {
 	lease, err := subnet.Read(d.Files, d.SubnetDir)
 	missing := errors.Is(err, fs.ErrNotExist)
 	switch {
@@ -206,7 +206,7 @@ func (d Daemon) deleteRoutes() error {
 }
 
 // hasRun reports whether this host has the directory that apply creates and undo removes.
-func (d Daemon) hasRun() bool { return d.Files.Made(d.SubnetDir) && d.Files.Exists(d.SubnetDir) }
+func (d Flanneld) hasRun() bool { return d.Files.Created(d.SubnetDir) && d.Files.Exists(d.SubnetDir) }
 
 // Left lists the links of flanneld and the table of HostFilter that still exist.
 func Left(ctx context.Context) (left []string, err error) {
@@ -225,7 +225,7 @@ func Left(ctx context.Context) (left []string, err error) {
 
 // release deletes the lease of this host, so that others can use the subnet before it
 // expires. It ignores errors, because etcd may no longer exist.
-func (d Daemon) release(ctx context.Context) {
+func (d Flanneld) release(ctx context.Context) {
 	ctx, cancel := step.Checking(ctx)
 	defer cancel()
 	client, err := d.Etcd.client(ctx)

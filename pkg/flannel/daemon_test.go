@@ -15,11 +15,11 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
-func testDaemon(t *testing.T) Daemon {
+func testDaemon(t *testing.T) Flanneld {
 	files := host.Files{Root: t.TempDir()}
-	return Daemon{
+	return Flanneld{
 		Files: files, Image: "flannel:test",
-		Etcd: Etcd{
+		Etcd: EtcdAccess{
 			Files: files, Endpoints: []string{"https://10.0.0.1:2379", "https://10.0.0.2:2379"},
 			CA: "/etc/kubernetes/pki/etcd/ca.crt", Cert: "/etc/kubernetes/pki/flannel.crt", Key: "/etc/kubernetes/pki/flannel.key",
 		},

@@ -42,7 +42,7 @@ var OverlayPorts = map[string]int{"vxlan": 8472, "wireguard": 51820, "udp": 8285
 // It uses nftables, which filters packets in addition to the rules of
 // iptables-nft and iptables-legacy. Without nftables it does nothing.
 type HostFilter struct {
-	Etcd        Etcd
+	Etcd        EtcdAccess
 	PublicIP    netip.Addr     // of this host
 	Backend     string         // as in Network
 	Network     netip.Prefix   // of pods and containers
@@ -65,7 +65,7 @@ func (g HostFilter) Step() step.Step {
 	return step.Step{
 		ID: "host-filter", Name: "filter the ports between hosts",
 		Check: func(ctx context.Context) (step.Diff, error) {
-			_, diff, err := g.look(ctx)
+			_, diff, err := g.compare(ctx)
 			if errors.Is(err, fs.ErrNotExist) {
 				return diff, nil // this host has no certificate for etcd yet
 			}
@@ -80,7 +80,7 @@ func (g HostFilter) Step() step.Step {
 // pass sets the table if it differs, and returns the difference as an error,
 // because a host may have joined meanwhile.
 func (g HostFilter) pass(ctx context.Context) error {
-	want, diff, err := g.look(ctx)
+	want, diff, err := g.compare(ctx)
 	if err != nil || len(diff) == 0 {
 		return err
 	}
@@ -102,15 +102,15 @@ func (g HostFilter) Refresh(ctx context.Context) error {
 	if exists, err := filterExists(ctx); err != nil || !exists {
 		return err
 	}
-	want, diff, err := g.look(ctx)
+	want, diff, err := g.compare(ctx)
 	if err != nil || len(diff) == 0 || want.sets == nil {
 		return err
 	}
 	return netfilter.ReplaceNftTable(ctx, want.table)
 }
 
-// look returns the wanted state, without sets if it is no filter, and the difference.
-func (g HostFilter) look(ctx context.Context) (want filterState, diff step.Diff, err error) {
+// compare returns the wanted state, without sets if it is no filter, and the difference.
+func (g HostFilter) compare(ctx context.Context) (want filterState, diff step.Diff, err error) {
 	tables, supported, err := netfilter.FindNftTables(ctx)
 	if err != nil || !supported {
 		return want, nil, err

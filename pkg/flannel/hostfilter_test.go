@@ -77,7 +77,7 @@ func TestHostFilterWithoutControlPlanes(t *testing.T) {
 func TestHostFilterOnABareHost(t *testing.T) {
 	hosttest.InNetns(t)
 	f := testFilter()
-	f.Etcd = Etcd{CA: "/nowhere/ca.crt", Cert: "/nowhere/flannel.crt", Key: "/nowhere/flannel.key"}
+	f.Etcd = EtcdAccess{CA: "/nowhere/ca.crt", Cert: "/nowhere/flannel.crt", Key: "/nowhere/flannel.key"}
 	if diff, err := f.Step().Check(t.Context()); err != nil || diff.String() != "add the filter of hosts" {
 		t.Errorf("got %q, %v", diff, err)
 	}
@@ -139,11 +139,11 @@ func TestHostFilterDropsPacketsOfOtherHosts(t *testing.T) {
 			open = append(open, "8472")
 		}
 		for _, port := range []string{"10250", "2379", "2380", "6443"} {
-			patience := "0.3"
+			limit := "0.3"
 			if strings.Contains(c.open, port) {
-				patience = "20"
+				limit = "20"
 			}
-			if inNeighbour(neighbour, "timeout "+patience+" bash -c 'exec 3<>/dev/tcp/192.0.2.1/"+port+"'") == nil {
+			if inNeighbour(neighbour, "timeout "+limit+" bash -c 'exec 3<>/dev/tcp/192.0.2.1/"+port+"'") == nil {
 				open = append(open, port)
 			}
 		}

@@ -34,14 +34,14 @@ type hostLease struct {
 	wgKey   string // public key of the WireGuard link
 }
 
-// Etcd is the access of flanneld to etcd.
-type Etcd struct {
+// EtcdAccess is the access of flanneld to etcd.
+type EtcdAccess struct {
 	Files         host.Files
 	Endpoints     []string // "https://10.0.0.1:2379"
 	CA, Cert, Key string   // client certificate of this host's etcd user; paths of the host
 }
 
-func (e Etcd) client(ctx context.Context) (*clientv3.Client, error) {
+func (e EtcdAccess) client(ctx context.Context) (*clientv3.Client, error) {
 	trust, err := host.ClientTLS(e.Files, e.CA, e.Cert, e.Key)
 	if err != nil {
 		return nil, err
@@ -168,7 +168,7 @@ func eachOnce(d *json.Decoder) error {
 }
 
 // Skipped returns the errors of the leases that this host ignores.
-func (e Etcd) Skipped(ctx context.Context) (skipped []error, err error) {
+func (e EtcdAccess) Skipped(ctx context.Context) (skipped []error, err error) {
 	client, err := e.client(ctx)
 	if err != nil {
 		return nil, err
@@ -178,11 +178,11 @@ func (e Etcd) Skipped(ctx context.Context) (skipped []error, err error) {
 	return skipped, err
 }
 
-// WatchLeases calls tell when the watch begins and after each change of a lease, until
+// WatchLeases calls report when the watch begins and after each change of a lease, until
 // ctx ends. flanneld watches too. But if etcd has meanwhile compacted the revision that flanneld
 // 0.28.10 requests after a lost connection, it reads all leases and ignores changed ones.
 // https://github.com/flannel-io/flannel/blob/v0.28.10/pkg/lease/lease.go#L117-L128
-func (e Etcd) WatchLeases(ctx context.Context, tell func()) error {
+func (e EtcdAccess) WatchLeases(ctx context.Context, report func()) error {
 	client, err := e.client(ctx)
 	if err != nil {
 		return err
@@ -192,7 +192,7 @@ func (e Etcd) WatchLeases(ctx context.Context, tell func()) error {
 		if err := answer.Err(); err != nil {
 			return fmt.Errorf("watch %s: %w", subnetsKey, err)
 		}
-		tell()
+		report()
 	}
 	return ctx.Err()
 }

@@ -35,7 +35,7 @@ var moduleName = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
 
 // ModuleProblems returns a problem for each kernel module that this host
 // lacks [bridge-netfilter, backend-module]. It loads none.
-func (n Network) ModuleProblems(ctx context.Context) error {
+func (n NetworkConfig) ModuleProblems(ctx context.Context) error {
 	err := missing(ctx, bridgeNetfilter, step.Problem{Name: "bridge-netfilter",
 		Text: "flanneld needs the kernel module br_netfilter, which this host does not have", Remedy: "install it (on Debian and Ubuntu: the kernel's own package)"})
 	module := linkModules[n.backend()]
@@ -96,7 +96,7 @@ func load(ctx context.Context, files host.Files, module string) error {
 
 // repairModules replaces a damaged record by an empty list.
 func repairModules(files host.Files) error {
-	if diff, err := moduleRecord.DiffIfKept(files); err != nil || len(diff) == 0 {
+	if diff, err := moduleRecord.DiffIfSaved(files); err != nil || len(diff) == 0 {
 		return err
 	}
 	return moduleRecord.Write(files, []string{})

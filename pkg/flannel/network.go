@@ -25,8 +25,8 @@ import (
 // subnetLen is the prefix length of a host's subnet.
 const subnetLen = 24
 
-// Network is the cluster's container network.
-type Network struct {
+// NetworkConfig is the cluster's container network.
+type NetworkConfig struct {
 	CIDR    netip.Prefix
 	Backend string // "vxlan", "host-gw", "wireguard", "ipip" or "udp"; empty is vxlan
 
@@ -56,7 +56,7 @@ func Link(backend string) string {
 }
 
 // Validate returns a problem if flanneld would refuse the network, or fail later.
-func (n Network) Validate() error {
+func (n NetworkConfig) Validate() error {
 	if !n.CIDR.IsValid() || !n.CIDR.Addr().Is4() || n.CIDR != n.CIDR.Masked() {
 		return &step.Problem{Name: "flannel-network", Text: fmt.Sprintf("the flannel network %q is not an IPv4 network", n.CIDR),
 			Remedy: "write it as 10.1.0.0/16, with zeros after the prefix"}
@@ -83,7 +83,7 @@ func validateBackend(backend, arch string) error {
 	return nil
 }
 
-func (n Network) backend() string { return cmp.Or(n.Backend, "vxlan") }
+func (n NetworkConfig) backend() string { return cmp.Or(n.Backend, "vxlan") }
 
 // networkConfig is the JSON value at /coreos.com/network/config.
 type networkConfig struct {
@@ -95,13 +95,13 @@ type networkConfig struct {
 	}
 }
 
-func (n Network) config() networkConfig {
+func (n NetworkConfig) config() networkConfig {
 	c := networkConfig{Network: n.CIDR.String(), SubnetLen: subnetLen}
 	c.Backend.Type = n.backend()
 	return c
 }
 
-func (n Network) json() string {
+func (n NetworkConfig) json() string {
 	data, err := json.Marshal(n.config())
 	if err != nil {
 		panic(err) // impossible: strings and numbers only
@@ -118,17 +118,17 @@ const (
 	LeasesPrefix = prefix + "/subnets/"
 )
 
-// Store is the etcd that stores the network configuration.
-type Store interface {
+// EtcdClient is the etcd that stores the network configuration.
+type EtcdClient interface {
 	// Change calls do with a client, and again as long as etcd answers that it was too slow.
 	Change(ctx context.Context, do func(*clientv3.Client) error) error
-	// Look calls ask, or returns new if etcd has never run on this host.
-	Look(ctx context.Context, new step.Diff, ask func(context.Context, *clientv3.Client) (step.Diff, error)) (step.Diff, error)
+	// Query calls ask, or returns new if etcd has never run on this host.
+	Query(ctx context.Context, new step.Diff, ask func(context.Context, *clientv3.Client) (step.Diff, error)) (step.Diff, error)
 }
 
 // Publish is the step that writes the network configuration to etcd. It
 // replaces another configuration only if no other host has a lease.
-func (n Network) Publish(etcd Store) step.Step {
+func (n NetworkConfig) Publish(etcd EtcdClient) step.Step {
 	return step.Step{
 		ID: "flannel-network", Name: "write the flannel network config",
 		Check: func(ctx context.Context) (step.Diff, error) { return n.check(ctx, etcd) },
@@ -136,12 +136,12 @@ func (n Network) Publish(etcd Store) step.Step {
 	}
 }
 
-func (n Network) check(ctx context.Context, etcd Store) (step.Diff, error) {
+func (n NetworkConfig) check(ctx context.Context, etcd EtcdClient) (step.Diff, error) {
 	if err := n.Validate(); err != nil {
 		return nil, err
 	}
 	all := step.Diff{"write " + configKey + ": " + n.json()}
-	return etcd.Look(ctx, all, func(ctx context.Context, client *clientv3.Client) (step.Diff, error) {
+	return etcd.Query(ctx, all, func(ctx context.Context, client *clientv3.Client) (step.Diff, error) {
 		now, err := published(ctx, client)
 		switch {
 		case err != nil:
@@ -156,7 +156,7 @@ func (n Network) check(ctx context.Context, etcd Store) (step.Diff, error) {
 }
 
 // apply gives each request the limit of the step, because etcd may be slow.
-func (n Network) apply(ctx context.Context, etcd Store) error {
+func (n NetworkConfig) apply(ctx context.Context, etcd EtcdClient) error {
 	ctx, cancel := step.Limited(ctx)
 	defer cancel()
 	return etcd.Change(ctx, func(client *clientv3.Client) error {
@@ -183,14 +183,14 @@ func published(ctx context.Context, client *clientv3.Client) (string, error) {
 	return string(found.Kvs[0].Value), nil
 }
 
-func (n Network) same(text string) bool {
+func (n NetworkConfig) same(text string) bool {
 	var now networkConfig
 	return json.Unmarshal([]byte(text), &now) == nil && now == n.config()
 }
 
 // free returns a problem if another host has a lease of the current configuration: its
 // containers would keep addresses that the cluster no longer routes.
-func (n Network) free(ctx context.Context, client *clientv3.Client, now string) error {
+func (n NetworkConfig) free(ctx context.Context, client *clientv3.Client, now string) error {
 	if now == "" {
 		return nil
 	}

@@ -11,17 +11,17 @@ import (
 func TestValidate(t *testing.T) {
 	network := func(cidr string) netip.Prefix { return netip.MustParsePrefix(cidr) }
 	for name, c := range map[string]struct {
-		network Network
+		network NetworkConfig
 		problem string
 	}{
-		"the default":               {Network{CIDR: network("10.1.0.0/16")}, ""},
-		"the smallest for a /24":    {Network{CIDR: network("10.1.0.0/22")}, ""},
-		"too small for a /24":       {Network{CIDR: network("10.1.0.0/23")}, "flannel-network-size"},
-		"an address, not a network": {Network{CIDR: network("10.1.0.1/16")}, "flannel-network"},
-		"IPv6":                      {Network{CIDR: network("fd00::/48")}, "flannel-network"},
-		"nothing":                   {Network{}, "flannel-network"},
-		"host-gw":                   {Network{CIDR: network("10.1.0.0/16"), Backend: "host-gw"}, ""},
-		"unknown backend":           {Network{CIDR: network("10.1.0.0/16"), Backend: "gre"}, "flannel-backend"},
+		"the default":               {NetworkConfig{CIDR: network("10.1.0.0/16")}, ""},
+		"the smallest for a /24":    {NetworkConfig{CIDR: network("10.1.0.0/22")}, ""},
+		"too small for a /24":       {NetworkConfig{CIDR: network("10.1.0.0/23")}, "flannel-network-size"},
+		"an address, not a network": {NetworkConfig{CIDR: network("10.1.0.1/16")}, "flannel-network"},
+		"IPv6":                      {NetworkConfig{CIDR: network("fd00::/48")}, "flannel-network"},
+		"nothing":                   {NetworkConfig{}, "flannel-network"},
+		"host-gw":                   {NetworkConfig{CIDR: network("10.1.0.0/16"), Backend: "host-gw"}, ""},
+		"unknown backend":           {NetworkConfig{CIDR: network("10.1.0.0/16"), Backend: "gre"}, "flannel-backend"},
 	} {
 		t.Run(name, func(t *testing.T) { wantProblem(t, c.network.Validate(), c.problem) })
 	}
@@ -44,7 +44,7 @@ func wantProblem(t *testing.T, err error, name string) {
 }
 
 func TestConfigIsFlannels(t *testing.T) {
-	n := Network{CIDR: netip.MustParsePrefix("10.1.0.0/16")}
+	n := NetworkConfig{CIDR: netip.MustParsePrefix("10.1.0.0/16")}
 	if got, want := n.json(), `{"Network":"10.1.0.0/16","SubnetLen":24,"Backend":{"Type":"vxlan"}}`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}

@@ -16,19 +16,19 @@ import (
 )
 
 const (
-	// ownPatience is the time for flanneld to make progress before it is
+	// ownLimit is the time for flanneld to make progress before it is
 	// restarted. leasePatience is added for each lease: flanneld 0.28.10 reads the
 	// time to live of each with its own request before it adds the first route.
 	// https://github.com/flannel-io/flannel/blob/v0.28.10/pkg/subnet/etcd/registry.go#L184-L185
-	ownPatience   = 1500 * time.Millisecond
-	leasePatience = 10 * time.Millisecond
+	ownLimit      = 1500 * time.Millisecond
+	leaseLimit    = 10 * time.Millisecond
 	progressPause = 25 * time.Millisecond
 )
 
 // Overlay is the step that makes this host's overlay link, routes and
 // neighbours match the leases in etcd. flanneld sets them when it starts and
 // when a lease changes, but does not notice when they are removed.
-func (d Daemon) Overlay() step.Step {
+func (d Flanneld) Overlay() step.Step {
 	return step.Step{
 		ID: "overlay-routes", Name: "route to the subnets of the other hosts",
 		Check: func(ctx context.Context) (diff step.Diff, err error) {
@@ -47,7 +47,7 @@ func (d Daemon) Overlay() step.Step {
 }
 
 // looking calls do with an etcd client and the current view.
-func (d Daemon) looking(ctx context.Context, do func(*clientv3.Client, view) error) error {
+func (d Flanneld) looking(ctx context.Context, do func(*clientv3.Client, view) error) error {
 	client, err := d.Etcd.client(ctx)
 	if err != nil {
 		return err
@@ -60,26 +60,26 @@ func (d Daemon) looking(ctx context.Context, do func(*clientv3.Client, view) err
 	return do(client, v)
 }
 
-func (d Daemon) repairOverlay(ctx context.Context) error {
+func (d Flanneld) repairOverlay(ctx context.Context) error {
 	return d.looking(ctx, func(client *clientv3.Client, v view) error {
 		if err := EnsureVTEP(d.Backend, d.PublicIP); err != nil {
 			return err
 		}
-		look := func(ctx context.Context) (step.Diff, error) { return d.differences(ctx, client) }
-		patience := ownPatience + time.Duration(len(v.leases))*leasePatience
-		if stuck, err := persists(ctx, patience, look); err != nil || !stuck {
+		check := func(ctx context.Context) (step.Diff, error) { return d.differences(ctx, client) }
+		limit := ownLimit + time.Duration(len(v.leases))*leaseLimit
+		if stuck, err := persists(ctx, limit, check); err != nil || !stuck {
 			return err
 		}
 		if err := v.removeStale(); err != nil {
 			return err
 		}
-		if stuck, err := step.Persists(ctx, 0, look); err != nil || !stuck {
+		if stuck, err := step.Persists(ctx, 0, check); err != nil || !stuck {
 			return err
 		}
 		if err := d.restart(ctx); err != nil {
 			return err
 		}
-		stuck, err := persists(ctx, step.Limit(ctx), look)
+		stuck, err := persists(ctx, step.Limit(ctx), check)
 		if stuck {
 			err = fmt.Errorf("no progress within %s", step.Limit(ctx))
 		}
@@ -90,17 +90,17 @@ func (d Daemon) repairOverlay(ctx context.Context) error {
 // restart corrects the overlay link and restarts flanneld, which then uses this link. flanneld
 // 0.28.10 makes a deleted link again, but with a random MAC address, below the first address of
 // the interface and without routes. It therefore must not run while its link is replaced.
-func (d Daemon) restart(ctx context.Context) error {
+func (d Flanneld) restart(ctx context.Context) error {
 	step.Report(ctx, "restarting flanneld", 0, 0)
 	return d.service().RestartAround(ctx, func() error { return EnsureVTEP(d.Backend, d.PublicIP) })
 }
 
 // persists is step.Persists, but a difference that becomes smaller does not persist: flanneld
 // handles one lease after another, and starts again with the first when it is restarted.
-func persists(ctx context.Context, patience time.Duration, look func(context.Context) (step.Diff, error)) (bool, error) {
+func persists(ctx context.Context, limit time.Duration, check func(context.Context) (step.Diff, error)) (bool, error) {
 	last := math.MaxInt // compared with the last look, because leases may be added meanwhile
 	stuck := func(ctx context.Context) (step.Diff, error) {
-		diff, err := look(ctx)
+		diff, err := check(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -111,7 +111,7 @@ func persists(ctx context.Context, patience time.Duration, look func(context.Con
 		return diff, nil
 	}
 	for {
-		if is, err := step.Persists(ctx, patience, stuck); is || err != nil || last == 0 {
+		if is, err := step.Persists(ctx, limit, stuck); is || err != nil || last == 0 {
 			return is, err
 		}
 		if err := step.Pause(ctx, progressPause); err != nil {
@@ -120,7 +120,7 @@ func persists(ctx context.Context, patience time.Duration, look func(context.Con
 	}
 }
 
-func (d Daemon) differences(ctx context.Context, client *clientv3.Client) (step.Diff, error) {
+func (d Flanneld) differences(ctx context.Context, client *clientv3.Client) (step.Diff, error) {
 	v, err := d.view(ctx, client)
 	if err != nil {
 		return nil, err
@@ -129,7 +129,7 @@ func (d Daemon) differences(ctx context.Context, client *clientv3.Client) (step.
 }
 
 // view reads this host's lease and the leases of all hosts.
-func (d Daemon) view(ctx context.Context, client *clientv3.Client) (view, error) {
+func (d Flanneld) view(ctx context.Context, client *clientv3.Client) (view, error) {
 	ctx, cancel := step.Limited(ctx)
 	defer cancel()
 	own, err := d.lease(ctx)

@@ -23,7 +23,7 @@ const reservedKey = prefix + "/reserved/"
 
 // Reserve returns the reserved subnet of a host. It reserves one if there is
 // none, or if the current one is outside of the network.
-func (n Network) Reserve(ctx context.Context, client *clientv3.Client, host string) (netip.Prefix, error) {
+func (n NetworkConfig) Reserve(ctx context.Context, client *clientv3.Client, host string) (netip.Prefix, error) {
 	var subnet netip.Prefix
 	err := step.Until(ctx, func(ctx context.Context) (err error) {
 		subnet, err = n.tryReserve(ctx, client, host)
@@ -38,7 +38,7 @@ func (n Network) Reserve(ctx context.Context, client *clientv3.Client, host stri
 // errMeanwhile is returned if the reservations have changed since they were read.
 var errMeanwhile = errors.New("another subnet was reserved meanwhile")
 
-func (n Network) tryReserve(ctx context.Context, client *clientv3.Client, host string) (netip.Prefix, error) {
+func (n NetworkConfig) tryReserve(ctx context.Context, client *clientv3.Client, host string) (netip.Prefix, error) {
 	now, err := reservations(ctx, client)
 	if err != nil {
 		return netip.Prefix{}, err
@@ -68,7 +68,7 @@ func (n Network) tryReserve(ctx context.Context, client *clientv3.Client, host s
 }
 
 // Reserved returns the subnet that is reserved for a host, if it is in the network.
-func (n Network) Reserved(ctx context.Context, client *clientv3.Client, host string) (netip.Prefix, error) {
+func (n NetworkConfig) Reserved(ctx context.Context, client *clientv3.Client, host string) (netip.Prefix, error) {
 	subnet, err := Reserved(ctx, client, host)
 	if !n.fits(subnet) {
 		return netip.Prefix{}, err
@@ -145,13 +145,13 @@ func subnetIn(kv *mvccpb.KeyValue) netip.Prefix {
 }
 
 // fits reports whether flanneld can lease the subnet in this network.
-func (n Network) fits(subnet netip.Prefix) bool {
+func (n NetworkConfig) fits(subnet netip.Prefix) bool {
 	return subnet.Bits() == subnetLen && n.CIDR.Contains(subnet.Addr()) && subnet.Addr() != n.CIDR.Addr()
 }
 
 // pick returns a free subnet. It starts at a random subnet, so that the
 // subnet of a removed host is not reused at once.
-func (n Network) pick(reserved []*mvccpb.KeyValue, leased []hostLease) (netip.Prefix, error) {
+func (n NetworkConfig) pick(reserved []*mvccpb.KeyValue, leased []hostLease) (netip.Prefix, error) {
 	taken := map[netip.Prefix]bool{}
 	for _, kv := range reserved {
 		taken[subnetIn(kv)] = true
@@ -169,7 +169,7 @@ func (n Network) pick(reserved []*mvccpb.KeyValue, leased []hostLease) (netip.Pr
 		Remedy: "remove dead hosts with `kube-bootstrap forget` on a control plane"}
 }
 
-func (n Network) subnet(number int) netip.Prefix {
+func (n NetworkConfig) subnet(number int) netip.Prefix {
 	ip := n.CIDR.Addr().As4()
 	at := binary.BigEndian.Uint32(ip[:]) + uint32(number)<<(32-subnetLen)
 	binary.BigEndian.PutUint32(ip[:], at)
@@ -183,7 +183,7 @@ const leaseSeconds = 24 * 60 * 60
 // flanneld would choose a subnet itself. flanneld adopts the lease that has its
 // public IP, and completes it. This host's etcd user may write no other lease.
 // https://github.com/flannel-io/flannel/blob/v0.28.10/pkg/subnet/etcd/local_manager.go#L154-L165
-func claim(ctx context.Context, etcd Etcd, host string, publicIP netip.Addr) error {
+func claim(ctx context.Context, etcd EtcdAccess, host string, publicIP netip.Addr) error {
 	client, err := etcd.client(ctx)
 	if err != nil {
 		return err

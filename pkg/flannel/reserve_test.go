@@ -10,7 +10,7 @@ import (
 // TestEveryHostGetsItsOwnSubnet reserves all subnets of a network. The first subnet
 // is never reserved, nor a leased subnet.
 func TestEveryHostGetsItsOwnSubnet(t *testing.T) {
-	n := Network{CIDR: netip.MustParsePrefix("10.1.0.0/21")}
+	n := NetworkConfig{CIDR: netip.MustParsePrefix("10.1.0.0/21")}
 	leased := []hostLease{leaseOf("10.1.3.0/24", "192.0.2.1", "vxlan", "")}
 	var reserved []*mvccpb.KeyValue
 	seen := map[string]bool{"10.1.0.0/24": true, "10.1.3.0/24": true}

@@ -19,7 +19,7 @@ var errLost = errors.New("flanneld has written its subnet, and the file is lost"
 
 // runAndWait restarts flanneld if its file is lost meanwhile. The watch must not see this end
 // of flanneld, so it ends before.
-func (d Daemon) runAndWait(ctx context.Context) error {
+func (d Flanneld) runAndWait(ctx context.Context) error {
 	err := d.runOnce(ctx)
 	if errors.Is(err, errLost) {
 		err = d.runOnce(ctx)
@@ -30,7 +30,7 @@ func (d Daemon) runAndWait(ctx context.Context) error {
 // runOnce watches the directory before it starts flanneld, so that it misses no
 // write. The slow tick covers a container that was started in between. A quick tick
 // replaces the watch if the host has no inotify instance left.
-func (d Daemon) runOnce(ctx context.Context) error {
+func (d Flanneld) runOnce(ctx context.Context) error {
 	var events <-chan fsnotify.Event
 	tick := time.Second / 10
 	if watcher, err := fsnotify.NewWatcher(); err == nil {
@@ -48,7 +48,7 @@ func (d Daemon) runOnce(ctx context.Context) error {
 
 // run starts flanneld. It replaces a flanneld whose file is lost, but not a flanneld
 // that is slow or cannot reach etcd.
-func (d Daemon) run(ctx context.Context) error {
+func (d Flanneld) run(ctx context.Context) error {
 	// If this fails, flanneld creates the link, and Overlay corrects it.
 	if err := EnsureVTEP(d.Backend, d.PublicIP); err != nil {
 		step.Report(ctx, err.Error(), 0, 0)
@@ -70,7 +70,7 @@ func (d Daemon) run(ctx context.Context) error {
 // lost returns errLost if flanneld runs, has tried to write its file, and there is no valid
 // file. flanneld 0.28.10 logs the attempt after it, and does not repeat a failed one.
 // https://github.com/flannel-io/flannel/blob/v0.28.10/main.go#L477-L485
-func (d Daemon) lost(ctx context.Context) error {
+func (d Flanneld) lost(ctx context.Context) error {
 	_, running, err := d.service().StartedAt(ctx)
 	if err != nil || !running {
 		return err
@@ -89,7 +89,7 @@ func (d Daemon) lost(ctx context.Context) error {
 // claimed calls claim. If this host has a lease file, it ignores that etcd
 // does not answer, because flanneld requests the subnet in that file.
 // https://github.com/flannel-io/flannel/blob/v0.28.10/pkg/subnet/etcd/local_manager.go#L181-L191
-func (d Daemon) claimed(ctx context.Context) error {
+func (d Flanneld) claimed(ctx context.Context) error {
 	_, unknown := d.readLease()
 	return step.Until(ctx, func(ctx context.Context) error {
 		err := claim(ctx, d.Etcd, d.Host, d.PublicIP)
@@ -104,7 +104,7 @@ func (d Daemon) claimed(ctx context.Context) error {
 	}, nil)
 }
 
-func (d Daemon) wait(ctx context.Context, events <-chan fsnotify.Event, every time.Duration) error {
+func (d Flanneld) wait(ctx context.Context, events <-chan fsnotify.Event, every time.Duration) error {
 	limited, cancel := step.Limited(ctx)
 	defer cancel()
 	tick := time.NewTicker(every)
@@ -131,7 +131,7 @@ func (d Daemon) wait(ctx context.Context, events <-chan fsnotify.Event, every ti
 
 // lease returns the lease that the current flanneld has written. An older
 // file is from the last run and only tells flanneld which subnet to request.
-func (d Daemon) lease(ctx context.Context) (subnet.Lease, error) {
+func (d Flanneld) lease(ctx context.Context) (subnet.Lease, error) {
 	started, running, err := d.service().StartedAt(ctx)
 	if err != nil {
 		return subnet.Lease{}, err
@@ -151,7 +151,7 @@ func (d Daemon) lease(ctx context.Context) (subnet.Lease, error) {
 
 const clockGrain = 20 * time.Millisecond // the maximum lag of file times behind the clock
 
-func (d Daemon) readLease() (subnet.Lease, error) {
+func (d Flanneld) readLease() (subnet.Lease, error) {
 	lease, err := subnet.Read(d.Files, d.SubnetDir)
 	if err == nil && d.Network.IsValid() && lease.Network != d.Network {
 		err = fmt.Errorf("%s is a lease of %s, not of %s", d.leasePath(), lease.Network, d.Network)

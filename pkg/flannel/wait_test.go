@@ -56,7 +56,7 @@ func TestASlowFlanneldIsNotRestarted(t *testing.T) {
 }
 
 // runnable returns a Daemon with the lease of an earlier run and without an etcd.
-func runnable(t *testing.T, engine *docker.Engine) Daemon {
+func runnable(t *testing.T, engine *docker.Engine) Flanneld {
 	t.Helper()
 	d := testDaemon(t)
 	d.Docker, d.Backend = func() *docker.Engine { return engine }, "host-gw"

@@ -29,7 +29,7 @@ func TestClientTLSShowsTheRenewedCertificate(t *testing.T) {
 		t.Errorf("a client without a certificate: %v", err)
 	}
 	issue := func() []byte {
-		pair, err := ca.Issue(pki.Request{CommonName: "flannel", Client: true}, time.Now())
+		pair, err := ca.Issue(pki.CertificateRequest{CommonName: "flannel", Client: true}, time.Now())
 		must.NoError(t, err)
 		must.NoError(t, files.Put([]host.File{{Path: "/c.crt", Data: pair.Cert}, {Path: "/c.key", Data: pair.Key}}))
 		block, _ := pem.Decode(pair.Cert)

@@ -110,8 +110,8 @@ func removeFile(path string) error {
 	return nil
 }
 
-// madeDirs lists the directories that MkdirAll created, one per line, oldest first.
-const madeDirs = StateDir + "/made-dirs"
+// createdDirsFile lists the directories that MkdirAll created, one per line, oldest first.
+const createdDirsFile = StateDir + "/made-dirs"
 
 // MkdirAll creates a directory and its parents with mode 0755, or 0700 for
 // StateDir. It first records which of them are new, for Remove.
@@ -139,7 +139,7 @@ func (f Files) noteDirs(dirs []string) error {
 	if err := os.MkdirAll(f.Path(StateDir), 0o700); err != nil {
 		return err
 	}
-	file, err := os.OpenFile(f.Path(madeDirs), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	file, err := os.OpenFile(f.Path(createdDirsFile), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
@@ -200,7 +200,7 @@ func realParent(path string) string {
 }
 
 func (f Files) removeEmptyParents(path string) error {
-	made, err := made(f)
+	made, err := createdDirs(f)
 	if err != nil && !Lost(err) {
 		return err
 	}

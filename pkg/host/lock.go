@@ -32,9 +32,9 @@ func Lock(ctx context.Context, path string) (release func(), err error) {
 // LockUnless is Lock, but returns at once, without the lock, when waits
 // reports that the process in the background waits for this process.
 func LockUnless(ctx context.Context, path string, waits func() bool) (release func(), err error) {
-	const patience, courtesy = step.DefaultLimit, 3 * time.Second // most repairs take less than 3 seconds
+	const limit, courtesy = step.DefaultLimit, 3 * time.Second // most repairs take less than 3 seconds
 	begun := time.Now()
-	err = step.Until(step.WithLimit(ctx, patience), func(context.Context) (err error) {
+	err = step.Until(step.WithLimit(ctx, limit), func(context.Context) (err error) {
 		var background bool
 		release, background, err = lock(ctx, path, "")
 		if !background || waits() {
@@ -146,8 +146,8 @@ func holder(ctx context.Context, path string) (process, how string) {
 
 // WaitLock is Lock that waits until the lock is free, and reports what it waits for.
 func WaitLock(ctx context.Context, path, what string) (release func(), err error) {
-	const patience = 12 * time.Hour // the kernel releases the lock of a process that dies
-	err = step.Until(step.WithLimit(ctx, patience), func(context.Context) (err error) {
+	const limit = 12 * time.Hour // the kernel releases the lock of a process that dies
+	err = step.Until(step.WithLimit(ctx, limit), func(context.Context) (err error) {
 		release, _, err = lock(ctx, path, "")
 		if errors.Is(err, ErrLocked) {
 			return fmt.Errorf("wait for %s: %w", what, err)

@@ -67,9 +67,9 @@ func CompletePath() {
 	_ = os.Setenv("PATH", strings.Join(dirs, string(filepath.ListSeparator))) // no name and no value that it refuses
 }
 
-// OwnUmask replaces the umask of the user, for this process and its children: directories of
+// SetUmask replaces the umask of the user, for this process and its children: directories of
 // a host such as /etc/cni and /opt/cni have a fixed mode, and secrets get theirs explicitly.
-func OwnUmask() { syscall.Umask(0o022) }
+func SetUmask() { syscall.Umask(0o022) }
 
 // HasProgram reports whether PATH contains an executable.
 func HasProgram(name string) bool {

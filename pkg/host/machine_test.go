@@ -46,7 +46,7 @@ func TestCompletePath(t *testing.T) {
 func TestOwnUmask(t *testing.T) {
 	before := syscall.Umask(0o077)
 	defer syscall.Umask(before)
-	OwnUmask()
+	SetUmask()
 	files := Files{Root: t.TempDir()}
 	must.NoError(t, files.Write("/opt/cni/bin/bridge", nil, 0o755))
 	must.NoError(t, files.Write("/opt/cni/secret", nil, 0o600))

@@ -81,8 +81,8 @@ func (r Record[T]) Diff(files Files) (step.Diff, error) {
 	return nil, err
 }
 
-// DiffIfKept is Diff for a record that need not exist.
-func (r Record[T]) DiffIfKept(files Files) (step.Diff, error) {
+// DiffIfSaved is Diff for a record that need not exist.
+func (r Record[T]) DiffIfSaved(files Files) (step.Diff, error) {
 	if !files.Exists(r.Path) {
 		return nil, nil
 	}

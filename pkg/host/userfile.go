@@ -124,8 +124,8 @@ func (u UserFile) now() (original, error) {
 	return original{Link: link, access: may, Data: data}, err
 }
 
-// Keep saves data as the original if the record was lost. nil means that no file existed.
-func (u UserFile) Keep(data []byte) error {
+// SaveOriginal saves data as the original if the record was lost. nil means that no file existed.
+func (u UserFile) SaveOriginal(data []byte) error {
 	ours, err := u.files.Read(u.path)
 	if err != nil {
 		return err
@@ -138,7 +138,7 @@ func (u UserFile) Keep(data []byte) error {
 }
 
 // Diff is the part of a Check that verifies the record of a replaced file.
-func (u UserFile) Diff() (step.Diff, error) { return u.record().DiffIfKept(u.files) }
+func (u UserFile) Diff() (step.Diff, error) { return u.record().DiffIfSaved(u.files) }
 
 // Original returns the content before the first Replace, nil if there was no file, or
 // fs.ErrNotExist if the file was never replaced.
@@ -231,8 +231,8 @@ func (u UserFile) restore(kept original) error {
 	return u.files.writeAs(u.path, bytes.NewReader(kept.Data), kept.access)
 }
 
-// Forget removes the saved original, because the file belongs to the user again, and what an
-// interrupted write has left beside the file.
+// Forget removes the saved original, because the file belongs to the user again, and the
+// temporary file of an interrupted write.
 func (u UserFile) Forget() error {
 	if err := u.files.RemoveHalfWritten(u.path); err != nil {
 		return err

@@ -195,8 +195,8 @@ func modified(path string) time.Time {
 	return info.ModTime()
 }
 
-// KeptProgram returns a component from the cache.
-func (b *Builder) KeptProgram(v Versions, arch, program, version string) (cache.Part, error) {
+// CachedProgram returns a component from the cache.
+func (b *Builder) CachedProgram(v Versions, arch, program, version string) (cache.Part, error) {
 	part := b.programPart(v, arch, program, version)
 	if _, err := os.Stat(part.Dir); err != nil {
 		return part, &step.Problem{Name: "program-missing", Text: fmt.Sprintf("%s %s, which the cluster runs, is not in the cache of this machine", program, version),

@@ -201,7 +201,7 @@ func (c compilation) log(ctx context.Context, what, then string, total int) *com
 }
 
 func (c compilation) toolchain(ctx context.Context, log *compileLog, command host.Command) error {
-	log.tell()
+	log.reportCount()
 	command.Env, command.Stderr = append(slices.Clone(goEnv), c.env...), log
 	command.Stdout = cmp.Or[io.Writer](command.Stdout, log)
 	_, err := command.Run(ctx)
@@ -244,11 +244,11 @@ func (l *compileLog) line(text string) {
 		l.other = append(l.other, text)
 	default:
 		l.count++
-		l.tell()
+		l.reportCount()
 	}
 }
 
-func (l *compileLog) tell() {
+func (l *compileLog) reportCount() {
 	if l.count < l.total {
 		l.report(fmt.Sprintf("%s: %d of %d packages", l.what, l.count, l.total))
 		return

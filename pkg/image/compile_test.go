@@ -19,7 +19,7 @@ import (
 func TestCompileLog(t *testing.T) {
 	var told []string
 	l := &compileLog{what: "compile etcd", then: "link", total: 2, report: func(message string) { told = append(told, message) }}
-	l.tell()
+	l.reportCount()
 	for _, text := range []string{"go: downloading k8s.io/api v0.36.3\nk8s.io/api/co", "re/v1\n", "./main.go:3:1: syntax error\nk8s.io/api/apps/v1\n"} {
 		_, _ = l.Write([]byte(text))
 	}

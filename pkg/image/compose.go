@@ -22,7 +22,7 @@ import (
 
 // Fetched is an origin that was downloaded.
 type Fetched struct {
-	Origin
+	OfficialSource
 	Digest digest.Digest
 	Paths  []string // the file, or the image's config and compressed layers
 }

@@ -19,9 +19,9 @@ import (
 )
 
 // came puts what would have been fetched into files.
-func came(t *testing.T, o Origin, parts ...[]byte) Fetched {
+func came(t *testing.T, o OfficialSource, parts ...[]byte) Fetched {
 	t.Helper()
-	f := Fetched{Origin: o, Digest: digest.FromBytes(bytes.Join(parts, nil))}
+	f := Fetched{OfficialSource: o, Digest: digest.FromBytes(bytes.Join(parts, nil))}
 	for _, data := range parts {
 		f.Paths = append(f.Paths, must.Write(t, filepath.Join(t.TempDir(), "part"), data))
 	}
@@ -36,7 +36,7 @@ func TestComposeKeepsWhatItTakes(t *testing.T) {
 	// The order of fields and the spaces differ from what kube-bootstrap writes.
 	config := []byte(`{"os":"linux",  "architecture":"amd64", "rootfs":{"type":"layers","diff_ids":["` + digest.FromBytes(layer).String() + `"]},"strange":1}`)
 	etcd := Image{Name: "etcd", Ref: Ref(v, "etcd")}
-	from := came(t, Origin{Name: "etcd", Ref: etcd.Ref}, config, rootfstest.Gzip(t, layer))
+	from := came(t, OfficialSource{Name: "etcd", Ref: etcd.Ref}, config, rootfstest.Gzip(t, layer))
 	built, err := b.Compose(t.Context(), v, etcd, "amd64", map[string]Fetched{"etcd": from})
 	must.NoError(t, err)
 	raw, err := built.OCI.RawConfigFile()
@@ -53,7 +53,7 @@ func TestComposeKeepsWhatItTakes(t *testing.T) {
 	if want := etcd.Ref + "@" + from.Digest.String(); built.Parts[0].Origin != want {
 		t.Errorf("its origin is %s, not %s", built.Parts[0].Origin, want)
 	}
-	other := came(t, Origin{Name: "etcd", Ref: etcd.Ref}, config, rootfstest.Gzip(t, rootfstest.Tar(t, "etcd=another")))
+	other := came(t, OfficialSource{Name: "etcd", Ref: etcd.Ref}, config, rootfstest.Gzip(t, rootfstest.Tar(t, "etcd=another")))
 	fresh := &Builder{Cache: t.TempDir()}
 	if _, err := fresh.Compose(t.Context(), v, etcd, "amd64", map[string]Fetched{"etcd": other}); err == nil || !strings.Contains(err.Error(), "does not match the config of its image") {
 		t.Errorf("a layer that its image does not name: %v", err)

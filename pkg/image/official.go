@@ -37,8 +37,8 @@ type Sites struct {
 // OfficialSites are the upstream sites.
 var OfficialSites = Sites{Kubernetes: "https://dl.k8s.io", CNI: "https://github.com/containernetworking/plugins/releases/download"}
 
-// Origin is an official image or file that an image is assembled from.
-type Origin struct {
+// OfficialSource is an official image or file that an image is assembled from.
+type OfficialSource struct {
 	Name string `json:"name"` // "kube-apiserver"
 	Ref  string `json:"image,omitempty"`
 	URL  string `json:"file,omitempty"`
@@ -46,7 +46,7 @@ type Origin struct {
 }
 
 // Where returns the reference or the URL.
-func (o Origin) Where() string { return o.Ref + o.URL }
+func (o OfficialSource) Where() string { return o.Ref + o.URL }
 
 // Plain returns the hosts of the sites with plain HTTP.
 func (s Sites) Plain() (hosts []string) {
@@ -59,20 +59,20 @@ func (s Sites) Plain() (hosts []string) {
 }
 
 // Origins lists the origins of a bundle with published images for an architecture.
-func Origins(v Versions, images []Image, sites Sites, arch string) []Origin {
-	all := []Origin{{Name: "debian-base", Ref: debianBase}}
+func Origins(v Versions, images []Image, sites Sites, arch string) []OfficialSource {
+	all := []OfficialSource{{Name: "debian-base", Ref: debianBase}}
 	for _, img := range images {
 		if !strings.HasPrefix(img.Ref, OurRegistry+"/") {
-			all = append(all, Origin{Name: img.Name, Ref: img.Ref})
+			all = append(all, OfficialSource{Name: img.Name, Ref: img.Ref})
 		}
 	}
 	for _, name := range imagePrograms {
-		all = append(all, Origin{Name: name, Ref: "registry.k8s.io/" + name + ":" + v.Kubernetes})
+		all = append(all, OfficialSource{Name: name, Ref: "registry.k8s.io/" + name + ":" + v.Kubernetes})
 	}
 	for _, name := range filePrograms {
-		all = append(all, Origin{Name: name, URL: fmt.Sprintf("%s/release/%s/bin/linux/%s/%s", sites.Kubernetes, v.Kubernetes, arch, name)})
+		all = append(all, OfficialSource{Name: name, URL: fmt.Sprintf("%s/release/%s/bin/linux/%s/%s", sites.Kubernetes, v.Kubernetes, arch, name)})
 	}
-	all = append(all, Origin{Name: "cni", URL: fmt.Sprintf("%s/v%s/cni-plugins-linux-%s-v%s.tgz", sites.CNI, v.CNI, arch, v.CNI)})
+	all = append(all, OfficialSource{Name: "cni", URL: fmt.Sprintf("%s/v%s/cni-plugins-linux-%s-v%s.tgz", sites.CNI, v.CNI, arch, v.CNI)})
 	for i := range all {
 		all[i].Arch = arch
 	}

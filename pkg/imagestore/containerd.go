@@ -96,7 +96,7 @@ func podSnapshotter(ctx context.Context, c *containerd.Client) string {
 	return ""
 }
 
-func (s containerdStore) State(ctx context.Context, want Image) (state State, err error) {
+func (s containerdStore) State(ctx context.Context, want RequiredImage) (state Comparison, err error) {
 	if err := dial(ctx, s.socket); errors.Is(err, fs.ErrNotExist) {
 		return Absent, nil
 	} else if err != nil {
@@ -119,7 +119,7 @@ func (s containerdStore) State(ctx context.Context, want Image) (state State, er
 // compare compares the digest, or the config if the image was pulled from a
 // registry and so has another manifest, or the layers if nothing else is known.
 // An incomplete image counts as absent.
-func (s containerdStore) compare(ctx context.Context, img containerd.Image, want Image) (State, error) {
+func (s containerdStore) compare(ctx context.Context, img containerd.Image, want RequiredImage) (Comparison, error) {
 	if want.Manifest != "" {
 		if d := img.Target().Digest; d != want.Manifest && d != want.Index && !hasConfig(ctx, img, want.Config) {
 			return Other, nil

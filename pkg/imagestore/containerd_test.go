@@ -25,7 +25,7 @@ import (
 )
 
 // imagesFor returns a bundle, and its images for a store.
-func imagesFor(t *testing.T, store Target) (*bundle.Bundle, []bundle.Image) {
+func imagesFor(t *testing.T, store Target) (*bundle.Bundle, []bundle.MultiPlatformImage) {
 	t.Helper()
 	v := bundletest.Versions(t)
 	builder, err := bundle.NewBuilder(v, bundletest.Images(t, v, "amd64"))
@@ -36,7 +36,7 @@ func imagesFor(t *testing.T, store Target) (*bundle.Bundle, []bundle.Image) {
 	b, err := bundle.Open(path)
 	must.NoError(t, err)
 	t.Cleanup(func() { b.Close() })
-	var images []bundle.Image
+	var images []bundle.MultiPlatformImage
 	for _, i := range b.Manifest.Images {
 		if i.In(store.Kind()) {
 			images = append(images, i)
@@ -45,17 +45,17 @@ func imagesFor(t *testing.T, store Target) (*bundle.Bundle, []bundle.Image) {
 	return b, images
 }
 
-func load(t *testing.T, b *bundle.Bundle, images []bundle.Image, into Target) error {
+func load(t *testing.T, b *bundle.Bundle, images []bundle.MultiPlatformImage, into Target) error {
 	t.Helper()
 	return into.Load(t.Context(), b.Archive(t.Context(), images, "amd64").Open)
 }
 
 // wantStates reports each image that is not in the wanted state.
-func wantStates(t *testing.T, when string, store Target, images []bundle.Image, want State) {
+func wantStates(t *testing.T, when string, store Target, images []bundle.MultiPlatformImage, want Comparison) {
 	t.Helper()
 	for _, i := range images {
 		p := i.Platforms["amd64"]
-		got, err := store.State(t.Context(), Image{Ref: i.Ref, Index: i.Index, Manifest: p.Manifest, Config: p.Config, Layers: p.Layers})
+		got, err := store.State(t.Context(), RequiredImage{Ref: i.Ref, Index: i.Index, Manifest: p.Manifest, Config: p.Config, Layers: p.Layers})
 		if err != nil || got != want {
 			t.Errorf("%s: %s: state %d, want %d: %v", when, i.Ref, got, want, err)
 		}
@@ -114,9 +114,9 @@ func TestContainerdSharesFiles(t *testing.T) {
 }
 
 // unpackKubernetes unpacks the layer that contains Kubernetes into a directory.
-func unpackKubernetes(t *testing.T, b *bundle.Bundle, images []bundle.Image, dir string) (layer digest.Digest) {
+func unpackKubernetes(t *testing.T, b *bundle.Bundle, images []bundle.MultiPlatformImage, dir string) (layer digest.Digest) {
 	t.Helper()
-	at := slices.IndexFunc(images, func(i bundle.Image) bool { return i.Name == "hyperkube" })
+	at := slices.IndexFunc(images, func(i bundle.MultiPlatformImage) bool { return i.Name == "hyperkube" })
 	layers := images[at].Platforms["amd64"].Layers
 	layer = layers[len(layers)-1]
 	var files bytes.Buffer
@@ -168,7 +168,7 @@ func TestDockerComparesLayers(t *testing.T) {
 	wantStates(t, "loaded", store, images, Same)
 	other := images[0]
 	other.Platforms = map[string]bundle.PlatformImage{"amd64": {Layers: other.Platforms["amd64"].Layers[:1]}}
-	wantStates(t, "with other layers", store, []bundle.Image{other}, Other)
+	wantStates(t, "with other layers", store, []bundle.MultiPlatformImage{other}, Other)
 	if err := store.Remove(t.Context(), bundle.References(images)); err != nil {
 		t.Error(err)
 	}

@@ -33,7 +33,7 @@ func Docker(kind image.Store, engine *docker.Engine) DockerStore {
 func (s DockerStore) Kind() image.Store { return s.kind }
 
 // State implements Target. An engine that does not run has no images.
-func (s DockerStore) State(ctx context.Context, want Image) (State, error) {
+func (s DockerStore) State(ctx context.Context, want RequiredImage) (Comparison, error) {
 	layers, err := s.engine.Images().Layers(ctx, want.Ref)
 	if err != nil || len(layers) == 0 {
 		return Absent, err

@@ -111,7 +111,7 @@ func equalFiles(a, b *os.File) bool {
 	return err == nil && otherErr == nil && x == y && equalContent(a, b)
 }
 
-// description is everything of a file that a layer determines, except its content.
+// description contains the attributes of a file that a layer determines.
 type description struct {
 	mode, uid, gid uint32
 	size           int64

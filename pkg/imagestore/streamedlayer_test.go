@@ -27,7 +27,7 @@ type member struct {
 }
 
 // loadChanged loads an archive of the images that change has changed.
-func loadChanged(t *testing.T, b *bundle.Bundle, images []bundle.Image, into Target, change func([]member)) error {
+func loadChanged(t *testing.T, b *bundle.Bundle, images []bundle.MultiPlatformImage, into Target, change func([]member)) error {
 	t.Helper()
 	from := b.Archive(t.Context(), images, "amd64").Open()
 	defer from.Close()

@@ -28,7 +28,7 @@ type Target interface {
 	Kind() image.Store
 	// State compares what the store has under a reference with the image. A store
 	// that does not exist has nothing.
-	State(ctx context.Context, want Image) (State, error)
+	State(ctx context.Context, want RequiredImage) (Comparison, error)
 	// Load loads all images of the archive that open opens.
 	Load(ctx context.Context, open func() io.ReadCloser) error
 	// Users returns the containers that prevent the removal of an image. It
@@ -38,9 +38,9 @@ type Target interface {
 	Remove(ctx context.Context, refs []string) error
 }
 
-// Image is the content that a reference must have. A field is empty if it is
+// RequiredImage is the content that a reference must have. A field is empty if it is
 // unknown; without any field besides Ref, every content is accepted.
-type Image struct {
+type RequiredImage struct {
 	Ref      string
 	Index    digest.Digest   // of the manifests of all architectures
 	Manifest digest.Digest   // for the architecture of this host
@@ -48,12 +48,12 @@ type Image struct {
 	Layers   []digest.Digest // uncompressed
 }
 
-// State is the result of a comparison.
-type State int
+// Comparison is the result of a comparison.
+type Comparison int
 
 // Absent, the same content, or another content.
 const (
-	Absent State = iota
+	Absent Comparison = iota
 	Same
 	Other
 )

@@ -57,7 +57,7 @@ func (d *discovery) ask(ctx context.Context, q *question) error {
 
 // retryable returns err for another try if the server may answer later.
 func retryable(err error) error {
-	if isProblem(err, masterUnreachable) {
+	if isProblem(err, controlPlaneUnreachable) {
 		return err
 	}
 	return step.Final(err)
@@ -70,7 +70,7 @@ func (d *discovery) until(ctx context.Context, q *question, probe func(context.C
 	ctx = step.WithoutBusy(ctx)
 	err := step.Until(step.WithLimit(ctx, step.CheckLimit(ctx)), probe, nil)
 	silent := func() bool { return errors.As(err, new(*silence)) }
-	starts := isProblem(err, masterUnreachable) && !q.came.noRoute.Load()
+	starts := isProblem(err, controlPlaneUnreachable) && !q.came.noRoute.Load()
 	if (starts || silent() && q.came.connected.Load()) && ctx.Err() == nil {
 		err = step.Until(step.WithLimit(ctx, answerLimit), probe, nil)
 	}
@@ -151,7 +151,7 @@ func (d *discovery) refused(response *http.Response, what string) error {
 	case http.StatusUnauthorized:
 		return unknownToken(d.Server, d.Token)
 	case http.StatusNotFound, http.StatusForbidden:
-		return notAMaster(d.Server, what)
+		return notAControlPlane(d.Server, what)
 	default:
 		return unreachable(d.Server, fmt.Errorf("it answers %s", response.Status))
 	}

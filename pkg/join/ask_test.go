@@ -15,18 +15,18 @@ import (
 
 func TestALostAnswerIsAskedForAgain(t *testing.T) {
 	t.Parallel()
-	m := newMaster(t, nil, func(m *master) { m.silent = func(nth int32) bool { return nth == 1 || nth == 3 } })
+	m := newControlPlane(t, nil, func(m *testControlPlane) { m.silent = func(nth int32) bool { return nth == 1 || nth == 3 } })
 	if _, err := Discover(t.Context(), m.target()); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestASlowMaster: a server that accepts connections has more time to answer than
+// TestASlowControlPlane: a server that accepts connections has more time to answer than
 // the limit of a Check.
-func TestASlowMaster(t *testing.T) {
+func TestASlowControlPlane(t *testing.T) {
 	t.Parallel()
 	began := time.Now()
-	m := newMaster(t, nil, func(m *master) {
+	m := newControlPlane(t, nil, func(m *testControlPlane) {
 		m.silent = func(int32) bool { return time.Since(began) < step.CheckLimit(t.Context())+time.Second }
 	})
 	if err := tryOnce(t.Context(), m.target()); err != nil {
@@ -34,11 +34,11 @@ func TestASlowMaster(t *testing.T) {
 	}
 }
 
-// TestAMasterThatStarts: an API server that starts refuses connections. It then knows no
+// TestAControlPlaneThatStarts: an API server that starts refuses connections. It then knows no
 // token and forbids everything, until it is ready.
-func TestAMasterThatStarts(t *testing.T) {
+func TestAControlPlaneThatStarts(t *testing.T) {
 	t.Parallel()
-	m := newMaster(t, nil, nil)
+	m := newControlPlane(t, nil, nil)
 	target := m.target()
 	m.Close()
 	began := time.Now()
@@ -62,7 +62,7 @@ func TestAMasterThatStarts(t *testing.T) {
 // TestATokenThatWasCreatedJustNow: an API server learns of a token a moment after its creation.
 func TestATokenThatWasCreatedJustNow(t *testing.T) {
 	t.Parallel()
-	m := newMaster(t, nil, nil)
+	m := newControlPlane(t, nil, nil)
 	m.unaware = func() bool { return m.asked.Load() < 5 }
 	if _, err := Discover(t.Context(), m.target()); err != nil {
 		t.Error(err)
@@ -75,18 +75,18 @@ func TestTheReasonOfSilence(t *testing.T) {
 	t.Parallel()
 	never := func(nth int32) bool { return true }
 	for name, c := range map[string]struct {
-		adjust  func(*master)
+		adjust  func(*testControlPlane)
 		server  string
 		problem string
 		says    string
 	}{
-		"no TLS":    {nil, backlog(t), "master-unreachable", "it has not completed the TLS handshake in time"},
-		"no answer": {func(m *master) { m.silent = never }, "", "master-unreachable", "it has not answered GET /readyz in time"},
-		"not signed": {func(m *master) {
+		"no TLS":    {nil, backlog(t), "control-plane-unreachable", "it has not completed the TLS handshake in time"},
+		"no answer": {func(m *testControlPlane) { m.silent = never }, "", "control-plane-unreachable", "it has not answered GET /readyz in time"},
+		"not signed": {func(m *testControlPlane) {
 			m.unsigned, m.silent = true, func(nth int32) bool { return nth > 2 }
 		}, "", "cluster-info", "is not signed with the token"},
 	} {
-		m := newMaster(t, nil, c.adjust)
+		m := newControlPlane(t, nil, c.adjust)
 		target := m.target()
 		if c.server != "" {
 			target.Server = c.server
@@ -114,7 +114,7 @@ func backlog(t *testing.T) string {
 }
 
 func TestAnInterruptedRequestHasNoProblem(t *testing.T) {
-	m := newMaster(t, nil, func(m *master) { m.silent = func(int32) bool { return true } })
+	m := newControlPlane(t, nil, func(m *testControlPlane) { m.silent = func(int32) bool { return true } })
 	ctx, cancel := context.WithCancelCause(t.Context())
 	interrupt := errors.New("interrupted")
 	time.AfterFunc(100*time.Millisecond, func() { cancel(interrupt) })

@@ -75,8 +75,8 @@ func (a authority) serving(t *testing.T, ip string, until time.Time, shown autho
 	return tls.Certificate{Certificate: [][]byte{der, shown.cert.Raw}, PrivateKey: key}
 }
 
-// master answers as an API server does to a host that joins, over real TLS.
-type master struct {
+// testControlPlane answers as an API server does to a host that joins, over real TLS.
+type testControlPlane struct {
 	ca       authority
 	token    Token
 	clock    func() time.Time
@@ -90,9 +90,9 @@ type master struct {
 	*httptest.Server
 }
 
-func newMaster(t *testing.T, chain func(authority) tls.Certificate, adjust func(*master)) *master {
+func newControlPlane(t *testing.T, chain func(authority) tls.Certificate, adjust func(*testControlPlane)) *testControlPlane {
 	t.Helper()
-	m := &master{ca: newAuthority(t), token: NewToken(time.Hour, Scope{Kind: ForWorker}, "test"), clock: time.Now}
+	m := &testControlPlane{ca: newAuthority(t), token: NewToken(time.Hour, Scope{Kind: ForWorker}, "test"), clock: time.Now}
 	if adjust != nil {
 		adjust(m)
 	}
@@ -108,11 +108,11 @@ func newMaster(t *testing.T, chain func(authority) tls.Certificate, adjust func(
 	return m
 }
 
-func (m *master) target() Target {
-	return Target{Server: strings.TrimPrefix(m.URL, "https://"), Host: "worker-1", Kind: ForWorker, Token: m.token, CAHash: pki.Hash(m.ca.cert)}
+func (m *testControlPlane) target() TargetCluster {
+	return TargetCluster{Server: strings.TrimPrefix(m.URL, "https://"), Host: "worker-1", Kind: ForWorker, Token: m.token, CAHash: pki.Hash(m.ca.cert)}
 }
 
-func (m *master) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (m *testControlPlane) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if nth := m.asked.Add(1); m.silent != nil && m.silent(nth) {
 		_, _ = io.Copy(io.Discard, r.Body) // the server notices the end of a connection only after the body
 		<-r.Context().Done()
@@ -150,7 +150,7 @@ func (m *master) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(answer)
 }
 
-func (m *master) clusterInfo() corev1.ConfigMap {
+func (m *testControlPlane) clusterInfo() corev1.ConfigMap {
 	kubeconfig, _ := Publisher{Server: "https://10.0.0.1:6443"}.clusterInfo(m.ca.pem())
 	covers := m.signed
 	if covers == "" {

@@ -20,11 +20,11 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
 )
 
-// Target is the cluster to join, as the user names it.
-type Target struct {
-	Server string // "10.0.0.1:6443"
-	Host   string // the name that this host joins with
-	Kind   Kind   // of this host
+// TargetCluster is the cluster to join, as the user names it.
+type TargetCluster struct {
+	Server string   // "10.0.0.1:6443"
+	Host   string   // the name that this host joins with
+	Kind   HostKind // of this host
 	Token  Token
 	CAHash string // "sha256:..."
 	// Key, if there is one, asks for what control planes share.
@@ -32,35 +32,35 @@ type Target struct {
 }
 
 // Discover makes sure that Server is the cluster that the user means, shows it
-// the token, and returns what it hands over. Each way to fail is a
+// the token, and returns its join data. Each way to fail is a
 // *step.Problem of its own name. It changes nothing, here or there.
-func Discover(ctx context.Context, target Target) (Handover, error) {
+func Discover(ctx context.Context, target TargetCluster) (Data, error) {
 	d, err := newDiscovery(target)
 	if err != nil {
-		return Handover{}, err
+		return Data{}, err
 	}
 	defer d.http.CloseIdleConnections()
 	server, err := d.cluster(ctx)
 	if err != nil {
-		return Handover{}, err
+		return Data{}, err
 	}
-	handover, err := d.handover(ctx)
+	data, err := d.data(ctx)
 	if err == nil && !target.Key.IsZero() {
-		handover.Shared, err = d.shared(ctx)
+		data.Shared, err = d.shared(ctx)
 	}
-	handover.Server = server
-	return handover, err
+	data.Server = server
+	return data, err
 }
 
 type discovery struct {
-	Target
+	TargetCluster
 	http *http.Client
 	// ca is the authority of CAHash, once an API server has shown its certificate. An
 	// abandoned request may set it too.
 	ca atomic.Pointer[x509.Certificate]
 }
 
-func newDiscovery(target Target) (*discovery, error) {
+func newDiscovery(target TargetCluster) (*discovery, error) {
 	host, _, err := net.SplitHostPort(target.Server)
 	if err != nil {
 		return nil, fmt.Errorf("address of the API server: %w", err)
@@ -68,9 +68,9 @@ func newDiscovery(target Target) (*discovery, error) {
 	if target.CAHash, err = parseCAHash(target.CAHash); err != nil {
 		return nil, err
 	}
-	d := &discovery{Target: target}
+	d := &discovery{TargetCluster: target}
 	config := pinned(target.Server, host, target.CAHash, d.ca.Store)
-	// No proxy of the environment: the token goes to the master and nowhere else.
+	// No proxy of the environment: the token goes to the control plane and nowhere else.
 	d.http = &http.Client{
 		Transport: &http.Transport{TLSClientConfig: config, DialContext: (&net.Dialer{}).DialContext},
 		// A redirect could lead the token elsewhere.
@@ -129,7 +129,7 @@ func (d *discovery) trusted(info corev1.ConfigMap) (string, error) {
 	}
 	config, err := clientcmd.Load([]byte(kubeconfig))
 	if err != nil {
-		return "", notAMaster(d.Server, "a cluster-info that can be read")
+		return "", notAControlPlane(d.Server, "a cluster-info that can be read")
 	}
 	for _, cluster := range config.Clusters {
 		if hash, err := CAHashOf(cluster.CertificateAuthorityData); err != nil || hash != d.CAHash {
@@ -137,7 +137,7 @@ func (d *discovery) trusted(info corev1.ConfigMap) (string, error) {
 		}
 		return cluster.Server, nil
 	}
-	return "", notAMaster(d.Server, "a cluster-info with a cluster in it")
+	return "", notAControlPlane(d.Server, "a cluster-info with a cluster in it")
 }
 
 // checkScope asks the API server what the token is for, so that a host that the
@@ -162,7 +162,7 @@ func (d *discovery) checkScope(ctx context.Context) error {
 	return nil
 }
 
-func (d *discovery) handover(ctx context.Context) (Handover, error) {
+func (d *discovery) data(ctx context.Context) (Data, error) {
 	var settings corev1.ConfigMap
 	var registry corev1.Secret
 	var server struct{ GitVersion string }
@@ -175,11 +175,11 @@ func (d *discovery) handover(ctx context.Context) (Handover, error) {
 		{"/version", "its version", &server},
 	} {
 		if err := d.ask(ctx, &question{method: http.MethodGet, path: part.path, what: part.what, into: part.into}); err != nil {
-			return Handover{}, err
+			return Data{}, err
 		}
 	}
 	planes, err := d.controlPlanes(ctx)
-	return Handover{
+	return Data{
 		ClusterCA:     pki.EncodeCertificate(d.ca.Load()),
 		ServerVersion: server.GitVersion,
 		Settings:      []byte(settings.Data[settingsKey]),
@@ -191,7 +191,7 @@ func (d *discovery) handover(ctx context.Context) (Handover, error) {
 }
 
 // controlPlanes returns the addresses of the API servers. A control plane of an earlier version
-// of kube-bootstrap tells no host.
+// of kube-bootstrap does not permit that.
 func (d *discovery) controlPlanes(ctx context.Context) (all []string, err error) {
 	var slice discoveryv1.EndpointSlice
 	q := &question{

@@ -20,7 +20,7 @@ import (
 )
 
 func TestDiscover(t *testing.T) {
-	m := newMaster(t, nil, nil)
+	m := newControlPlane(t, nil, nil)
 	got, err := Discover(t.Context(), m.target())
 	must.NoError(t, err)
 	if got.Server != "https://10.0.0.1:6443" || got.ServerVersion != "v1.36.3" || string(got.Settings) != "podCIDR: 10.1.0.0/16\n" {
@@ -41,31 +41,31 @@ func TestDiscoverRefuses(t *testing.T) {
 		problem string
 		unseen  bool // no request may come through TLS
 		chain   func(authority) tls.Certificate
-		adjust  func(*master)
-		target  func(*Target)
+		adjust  func(*testControlPlane)
+		target  func(*TargetCluster)
 	}{
-		{problem: "ca-cert-hash", unseen: true, target: func(g *Target) { g.CAHash = pki.Hash(other.cert) }},
-		{problem: "ca-cert-hash", unseen: true, target: func(g *Target) { g.CAHash = "sha256:12" }},
+		{problem: "ca-cert-hash", unseen: true, target: func(g *TargetCluster) { g.CAHash = pki.Hash(other.cert) }},
+		{problem: "ca-cert-hash", unseen: true, target: func(g *TargetCluster) { g.CAHash = "sha256:12" }},
 		{problem: "ca-cert-hash", unseen: true, chain: func(authority) tls.Certificate { return other.serving(t, "127.0.0.1", until, other) }},
 		{problem: "man-in-the-middle", unseen: true, chain: func(ca authority) tls.Certificate { return other.serving(t, "127.0.0.1", until, ca) }},
 		{problem: "master-address", unseen: true, chain: func(ca authority) tls.Certificate { return ca.serving(t, "10.9.9.9", until, ca) }},
 		{problem: "clock", unseen: true, chain: func(ca authority) tls.Certificate {
 			return ca.serving(t, "127.0.0.1", time.Now().Add(-time.Minute), ca)
 		}},
-		{problem: "clock", adjust: func(m *master) { m.clock = func() time.Time { return time.Now().Add(time.Hour) } }},
-		{problem: "token-unknown", target: func(g *Target) { g.Token = NewToken(time.Hour, Scope{}, "") }},
-		{problem: "token-unknown", target: func(g *Target) { g.Token.secret = NewToken(0, Scope{}, "").secret }},
-		{problem: "cluster-info", adjust: func(m *master) { m.unsigned = true }},
-		{problem: "cluster-info-forged", adjust: func(m *master) { m.signed = "something else" }},
-		{problem: "token-kind", adjust: func(m *master) { m.token.Kind = ForControlPlane }},
-		{problem: "token-kind", target: func(g *Target) { g.Kind = ForControlPlane }},
-		{problem: "token-kind", adjust: func(m *master) { m.token.Kind = "" }},
-		{problem: "token-node", adjust: func(m *master) { m.token.Node = "worker-2.lan" }},
-		{problem: "master-unreachable", unseen: true, target: func(g *Target) { g.Server = "127.0.0.1:1" }},
+		{problem: "clock", adjust: func(m *testControlPlane) { m.clock = func() time.Time { return time.Now().Add(time.Hour) } }},
+		{problem: "token-unknown", target: func(g *TargetCluster) { g.Token = NewToken(time.Hour, Scope{}, "") }},
+		{problem: "token-unknown", target: func(g *TargetCluster) { g.Token.secret = NewToken(0, Scope{}, "").secret }},
+		{problem: "cluster-info", adjust: func(m *testControlPlane) { m.unsigned = true }},
+		{problem: "cluster-info-forged", adjust: func(m *testControlPlane) { m.signed = "something else" }},
+		{problem: "token-kind", adjust: func(m *testControlPlane) { m.token.Kind = ForControlPlane }},
+		{problem: "token-kind", target: func(g *TargetCluster) { g.Kind = ForControlPlane }},
+		{problem: "token-kind", adjust: func(m *testControlPlane) { m.token.Kind = "" }},
+		{problem: "token-node", adjust: func(m *testControlPlane) { m.token.Node = "worker-2.lan" }},
+		{problem: "control-plane-unreachable", unseen: true, target: func(g *TargetCluster) { g.Server = "127.0.0.1:1" }},
 	}
 	for _, c := range cases {
 		t.Run(c.problem, func(t *testing.T) {
-			m := newMaster(t, c.chain, c.adjust)
+			m := newControlPlane(t, c.chain, c.adjust)
 			target := m.target()
 			if c.target != nil {
 				c.target(&target)
@@ -87,7 +87,7 @@ func TestDiscoverRefuses(t *testing.T) {
 	}
 }
 
-func tryOnce(ctx context.Context, target Target) error {
+func tryOnce(ctx context.Context, target TargetCluster) error {
 	d, err := newDiscovery(target)
 	if err != nil {
 		return err
@@ -97,7 +97,7 @@ func tryOnce(ctx context.Context, target Target) error {
 }
 
 func TestSaveContract(t *testing.T) {
-	m := newMaster(t, nil, nil)
+	m := newControlPlane(t, nil, nil)
 	files := host.Files{Root: t.TempDir()}
 	j := &Joining{Files: files, Target: m.target()}
 	hosttest.Contract(t, tree(t, files.Root), j.Save())
@@ -105,26 +105,26 @@ func TestSaveContract(t *testing.T) {
 
 // Once saved, neither master nor token is needed, and another cluster is refused.
 func TestSaveThenWithoutMaster(t *testing.T) {
-	m := newMaster(t, nil, nil)
+	m := newControlPlane(t, nil, nil)
 	files := host.Files{Root: t.TempDir()}
 	j := &Joining{Files: files, Target: m.target()}
 	must.NoError(t, j.Save().Apply(t.Context()))
-	for _, path := range []string{BootstrapKubeconfig, HandoverFile} {
+	for _, path := range []string{BootstrapKubeconfig, DataFile} {
 		if info, err := os.Stat(files.Path(path)); err != nil || info.Mode().Perm() != 0o600 {
 			t.Errorf("%s: %v %v", path, info, err)
 		}
 	}
-	if kept, _ := files.Read(HandoverFile); strings.Contains(string(kept), "PRIVATE KEY") {
-		t.Errorf("%s holds a key: %s", HandoverFile, kept)
+	if saved, _ := files.Read(DataFile); strings.Contains(string(saved), "PRIVATE KEY") {
+		t.Errorf("%s holds a key: %s", DataFile, saved)
 	}
 	m.Close()
 	again := &Joining{Files: files}
-	h, err := again.Handover(t.Context())
+	h, err := again.Data(t.Context())
 	if err != nil || string(h.EtcdCA) != string(m.ca.pem()) || h.ServerVersion != "v1.36.3" {
 		t.Errorf("got %+v, %v", h, err)
 	}
-	wrong := &Joining{Files: files, Target: Target{CAHash: pki.Hash(newAuthority(t).cert)}}
-	if _, err := wrong.Handover(t.Context()); len(step.Problems(err)) != 1 || step.Problems(err)[0].Name != "joined-another" {
+	wrong := &Joining{Files: files, Target: TargetCluster{CAHash: pki.Hash(newAuthority(t).cert)}}
+	if _, err := wrong.Data(t.Context()); len(step.Problems(err)) != 1 || step.Problems(err)[0].Name != "joined-another" {
 		t.Errorf("got %v", err)
 	}
 }

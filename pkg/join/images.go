@@ -105,7 +105,7 @@ func (j *Joining) PeerTLS(ctx context.Context) (config *tls.Config, token string
 		config, err := host.ClientTLS(j.Files, ClusterCAFile, KubeletCertificate, KubeletCertificate)
 		return config, "", err
 	}
-	h, err := j.Handover(ctx)
+	h, err := j.Data(ctx)
 	if err != nil {
 		return nil, "", err
 	}

@@ -13,7 +13,7 @@ import (
 
 // The files in which a joining host saves its join data.
 const (
-	HandoverFile        = host.StateDir + "/handover.json"
+	DataFile            = host.StateDir + "/handover.json"
 	ClusterCAFile       = "/etc/kubernetes/pki/ca.crt"
 	EtcdCAFile          = "/etc/kubernetes/pki/etcd/ca.crt"
 	BootstrapKubeconfig = "/etc/kubernetes/bootstrap-kubelet.conf"
@@ -25,8 +25,8 @@ const (
 	KubeletCertificates = "/var/lib/kubelet/pki/kubelet-client-*.pem"
 )
 
-// Handover is what a master gives to a host that joins.
-type Handover struct {
+// Data is what a control plane gives to a host that joins.
+type Data struct {
 	ClusterCA     []byte   `json:"-"` // PEM
 	Server        string   `json:"server"`
 	ServerVersion string   `json:"serverVersion"`
@@ -42,54 +42,54 @@ type Handover struct {
 // Joining is this host's way into the cluster.
 type Joining struct {
 	Files  host.Files
-	Target Target // may be empty on a host that has joined already
-	// Known is the part of the handover that the settings of a joined host contain. A
-	// lost record is written again from Known, without the master.
-	Known Handover
-	// Shares lists the files, without their content, that the master sends to a
+	Target TargetCluster // may be empty on a host that has joined already
+	// Known is the part of the join data that the settings of a joined host contain. A
+	// lost record is written again from Known, without a control plane.
+	Known Data
+	// Shares lists the files, without their content, that the other control plane sends to a
 	// control plane; none for a worker.
 	Shares []host.File
 
 	mu    sync.Mutex
-	found *Handover
+	found *Data
 }
 
-// Handover returns the join data: from this host's files if it has joined before,
+// Data returns the join data: from this host's files if it has joined before,
 // else by Discover, once. After an interrupted join
 // the host presents its token again, because it may have expired or been replaced.
-func (j *Joining) Handover(ctx context.Context) (Handover, error) {
+func (j *Joining) Data(ctx context.Context) (Data, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.found != nil {
 		return *j.found, nil
 	}
-	kept, err := j.load()
+	saved, err := j.load()
 	switch {
 	case err == nil:
-		kept, err = j.again(ctx, kept)
+		saved, err = j.again(ctx, saved)
 	case host.Lost(err) && j.Target.Token.ID == "" && j.Known.Server != "":
-		err = lostHandover(err)
+		err = lostData(err)
 	case host.Lost(err):
-		kept, err = Discover(ctx, j.Target)
+		saved, err = Discover(ctx, j.Target)
 	}
 	if err != nil {
-		return Handover{}, err
+		return Data{}, err
 	}
-	j.found = &kept
-	return kept, nil
+	j.found = &saved
+	return saved, nil
 }
 
-func (j *Joining) again(ctx context.Context, kept Handover) (Handover, error) {
-	if err := j.same(kept); err != nil {
-		return Handover{}, err
+func (j *Joining) again(ctx context.Context, saved Data) (Data, error) {
+	if err := j.same(saved); err != nil {
+		return Data{}, err
 	}
 	if j.Target.Token.ID == "" || j.Target.CAHash == "" || j.finished() {
-		return kept, nil
+		return saved, nil
 	}
 	return Discover(ctx, j.Target)
 }
 
-// finished reports whether this host needs nothing more of the master.
+// finished reports whether this host needs nothing more of the control plane.
 func (j *Joining) finished() bool {
 	if len(j.Shares) == 0 {
 		return j.joined()
@@ -105,12 +105,12 @@ func (j *Joining) joined() bool {
 }
 
 // same returns a problem if --ca-cert-hash belongs to another cluster.
-func (j *Joining) same(kept Handover) error {
+func (j *Joining) same(saved Data) error {
 	if j.Target.CAHash == "" {
 		return nil
 	}
 	want, err := parseCAHash(j.Target.CAHash)
-	if err == nil && !hasCA(kept.ClusterCA, want) {
+	if err == nil && !hasCA(saved.ClusterCA, want) {
 		return problemNamed("joined-another",
 			"this host belongs to another cluster: its certificate authority does not have the hash given with --ca-cert-hash",
 			"run `kube-bootstrap turndown` first; if `certs rotate --ca` has replaced the certificate authority of this very cluster, leave out --ca-cert-hash")
@@ -119,7 +119,7 @@ func (j *Joining) same(kept Handover) error {
 }
 
 // record contains the join data that has no separate file.
-var record = host.Record[Handover]{Path: HandoverFile, Valid: func(h Handover) error {
+var record = host.Record[Data]{Path: DataFile, Valid: func(h Data) error {
 	if h.Server == "" || len(h.Settings) == 0 {
 		return errors.New("it names no server or no settings")
 	}
@@ -128,7 +128,7 @@ var record = host.Record[Handover]{Path: HandoverFile, Valid: func(h Handover) e
 
 // load reads what an earlier join kept. The error is fs.ErrNotExist or
 // host.Damaged if a part of it was lost that this host does not have elsewhere.
-func (j *Joining) load() (Handover, error) {
+func (j *Joining) load() (Data, error) {
 	h, err := record.Read(j.Files)
 	if host.Lost(err) && j.Known.Server != "" && j.finished() {
 		h, err = j.Known, nil

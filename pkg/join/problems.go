@@ -14,12 +14,12 @@ func problemNamed(name, text, remedy string) *step.Problem {
 	return &step.Problem{Name: name, Text: text, Remedy: remedy}
 }
 
-const masterUnreachable = "master-unreachable"
+const controlPlaneUnreachable = "control-plane-unreachable"
 
 func unreachable(server string, err error) error {
-	return problemNamed(masterUnreachable,
+	return problemNamed(controlPlaneUnreachable,
 		fmt.Sprintf("the API server %s cannot be reached: %v", server, err),
-		"check MASTER_IP, the network between the hosts, and `kube-bootstrap status` on the master")
+		"check MASTER_IP, the network between the hosts, and `kube-bootstrap status` on the control plane")
 }
 
 // isProblem reports whether err is the problem of that name.
@@ -31,21 +31,21 @@ func isProblem(err error, name string) bool {
 func wrongCA(server string) error {
 	return problemNamed("ca-cert-hash",
 		fmt.Sprintf("no certificate authority that %s shows has the hash given with --ca-cert-hash: the hash is "+
-			"wrong, or another machine answers in the master's place; the token was not sent", server),
-		"compare with the hash that `kube-bootstrap token create` prints on the master; `certs rotate --ca` changes it")
+			"wrong, or another machine answers in the place of the control plane; the token was not sent", server),
+		"compare with the hash that `kube-bootstrap token create` prints on the control plane; `certs rotate --ca` changes it")
 }
 
 func impostor(server string, err error) error {
 	return problemNamed("man-in-the-middle",
 		fmt.Sprintf("%s shows the cluster's certificate authority, but its own certificate is not from there (%v): "+
-			"another machine answers in the master's place; the token was not sent", server, err),
-		"find out what stands between this host and the master")
+			"another machine answers in the place of the control plane; the token was not sent", server, err),
+		"find out what stands between this host and the control plane")
 }
 
 func wrongAddress(server string, err error) error {
 	return problemNamed("master-address",
 		fmt.Sprintf("the certificate of %s is from this cluster but not for that address (%v); the token was not sent", server, err),
-		"use the address that `kube-bootstrap token create` prints on the master")
+		"use the address that `kube-bootstrap token create` prints on the control plane")
 }
 
 func clockOff(server string, there, here time.Time) error {
@@ -58,7 +58,7 @@ func clockOff(server string, there, here time.Time) error {
 func notNow(server string, err error) error {
 	return problemNamed("clock",
 		fmt.Sprintf("the certificate of %s is not valid at the time that this host's clock shows: %v", server, err),
-		"set the clock of this host, or run `kube-bootstrap master` on the master, which renews it, if it has really expired")
+		"set the clock of this host, or run `kube-bootstrap master` on the control plane, which renews it, if it has really expired")
 }
 
 const tokenUnknown = "token-unknown"
@@ -71,7 +71,7 @@ func unknownToken(server string, t Token) error {
 		"create one with `kube-bootstrap token create` on a control plane")
 }
 
-func otherKind(t Token, is, want Kind) error {
+func otherKind(t Token, is, want HostKind) error {
 	remedy := "create one with `kube-bootstrap token create` on a control plane"
 	if want == ForControlPlane {
 		remedy = "create one with `kube-bootstrap token create --control-plane` on a control plane"
@@ -91,16 +91,16 @@ func otherNode(t Token, is, want string) error {
 
 const notJoinable = "not-joinable"
 
-func notAMaster(server, what string) error {
+func notAControlPlane(server, what string) error {
 	return problemNamed(notJoinable,
-		fmt.Sprintf("%s does not hand over %s", server, what),
-		"let `kube-bootstrap master` finish on the master, then try again")
+		fmt.Sprintf("%s does not publish %s", server, what),
+		"let `kube-bootstrap master` finish on the control plane, then try again")
 }
 
 func unsigned(server string, t Token) error {
 	return problemNamed("cluster-info",
 		fmt.Sprintf("the cluster-info of %s is not signed with the token %s", server, t),
-		"check that the controller manager runs on the master, then try again")
+		"check that the controller manager runs on the control plane, then try again")
 }
 
 func forged(server string) error {
@@ -109,8 +109,8 @@ func forged(server string) error {
 		"find out who may write ConfigMaps in kube-public")
 }
 
-func lostHandover(err error) error {
-	return problemNamed("handover-lost",
-		fmt.Sprintf("this host has lost a part of what its cluster handed over: %v", err),
+func lostData(err error) error {
+	return problemNamed("join-data-lost",
+		fmt.Sprintf("this host has lost a part of its join data: %v", err),
 		"restore the file from a copy, or run the same command with a token and a hash of `kube-bootstrap token create`")
 }

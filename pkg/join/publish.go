@@ -30,7 +30,7 @@ const (
 	verifyKey    = "verify-key.pub"
 )
 
-// Publisher is the master's side: what it lays ready for hosts that join.
+// Publisher is the side of the control plane: what it publishes for hosts that join.
 type Publisher struct {
 	API      kube.Connect              // a member of system:masters: it hands out cluster-admin
 	Server   string                    // "https://127.0.0.1:6440": the API server as every host reaches it
@@ -49,7 +49,7 @@ type Published struct {
 // PublishID identifies Publisher.Publish, after which hosts can join.
 const PublishID step.ID = "let-hosts-join"
 
-// Publish is the step that lets hosts join: cluster-info, the handover, and
+// Publish is the step that lets hosts join: cluster-info, the join data, and
 // who may read and request what. It goes away with the cluster.
 func (p Publisher) Publish() step.Step {
 	return kube.ApplyStep(PublishID, "let hosts join", p.API, p.objects)

@@ -78,7 +78,7 @@ func (j *Joining) connect(ctx context.Context) kube.Connect {
 		return kube.Kubeconfig(KubeletKubeconfig)
 	}
 	return func() (*rest.Config, error) {
-		h, err := j.Handover(ctx)
+		h, err := j.Data(ctx)
 		if err != nil {
 			return nil, err
 		}

@@ -14,11 +14,11 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Save is the step that saves the join data of the master. After that, neither the
-// master nor a token is needed to run the step again.
+// Save is the step that saves the join data of the control plane. After that, neither the
+// control plane nor a token is needed to run the step again.
 func (j *Joining) Save() step.Step {
 	return step.Step{
-		ID: "join-data", Name: "fetch what the master hands over",
+		ID: "join-data", Name: "fetch the join data from the control plane",
 		Check: j.missing,
 		Apply: j.save,
 		Undo: func(context.Context) error {
@@ -26,7 +26,7 @@ func (j *Joining) Save() step.Step {
 			for _, f := range j.Shares {
 				shared = append(shared, f.Path)
 			}
-			return j.Files.Drop(append(shared, HandoverFile, ClusterCAFile, EtcdCAFile, BootstrapKubeconfig)...)
+			return j.Files.Drop(append(shared, DataFile, ClusterCAFile, EtcdCAFile, BootstrapKubeconfig)...)
 		},
 	}
 }
@@ -66,11 +66,11 @@ func (j *Joining) keepsToken() bool {
 }
 
 func (j *Joining) save(ctx context.Context) error {
-	h, err := j.Handover(ctx)
+	h, err := j.Data(ctx)
 	if err != nil {
 		return err
 	}
-	kept, err := json.MarshalIndent(h, "", "  ")
+	saved, err := json.MarshalIndent(h, "", "  ")
 	if err != nil {
 		return err
 	}
@@ -81,14 +81,14 @@ func (j *Joining) save(ctx context.Context) error {
 	// HandoverFile is the last: load uses the others only if it exists.
 	return j.Files.Put(slices.Concat(
 		[]host.File{{Path: ClusterCAFile, Data: h.ClusterCA, Mode: 0o644}, {Path: EtcdCAFile, Data: h.EtcdCA, Mode: 0o644}},
-		identity, []host.File{{Path: HandoverFile, Data: kept}},
+		identity, []host.File{{Path: DataFile, Data: saved}},
 	))
 }
 
 // identity returns the files with which the cluster accepts this host: the token of
 // a kubelet, or the files that control planes share, with which a control plane
 // issues its own certificates.
-func (j *Joining) identity(h Handover) ([]host.File, error) {
+func (j *Joining) identity(h Data) ([]host.File, error) {
 	if len(j.Shares) > 0 {
 		return j.shared(h)
 	}
@@ -104,7 +104,7 @@ func (j *Joining) identity(h Handover) ([]host.File, error) {
 
 // shared returns the shared files that this host lacks. It leaves existing files,
 // which this host may have renewed.
-func (j *Joining) shared(h Handover) ([]host.File, error) {
+func (j *Joining) shared(h Data) ([]host.File, error) {
 	var tree []host.File
 	for _, file := range j.Shares {
 		if j.Files.Exists(file.Path) {
@@ -112,7 +112,7 @@ func (j *Joining) shared(h Handover) ([]host.File, error) {
 		}
 		data, ok := h.Shared[file.Path]
 		if !ok {
-			return nil, problemNamed("certificate-key", "the master did not send "+file.Path,
+			return nil, problemNamed("certificate-key", "the control plane did not send "+file.Path,
 				"run `kube-bootstrap master --join` with a token and a key of `kube-bootstrap token create --control-plane`")
 		}
 		tree = append(tree, host.File{Path: file.Path, Data: data, Mode: file.Mode})

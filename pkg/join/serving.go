@@ -39,7 +39,7 @@ type Approver struct {
 	// Reserved networks have no nodes in them: those of pods and Services.
 	Reserved []netip.Prefix
 	// Hosts are the hosts of the cluster as etcd knows them.
-	Hosts func(context.Context) ([]Host, error)
+	Hosts func(context.Context) ([]ClusterHost, error)
 	// Control is the name of this host, a control plane, and Certificates the
 	// SHA-256 of each client certificate that its kubelet has or had: a kubelet
 	// uses the former one for some seconds after a renewal.
@@ -47,8 +47,8 @@ type Approver struct {
 	Certificates func() ([]string, error)
 }
 
-// Host is a host of the cluster.
-type Host struct {
+// ClusterHost is a host of the cluster.
+type ClusterHost struct {
 	Name         string
 	IP           netip.Addr // not valid if etcd does not know it
 	ControlPlane bool
@@ -80,7 +80,7 @@ func pending(csr *certificatesv1.CertificateSigningRequest) bool {
 // cluster is what the cluster knows of its hosts.
 type cluster struct {
 	nodes []corev1.Node
-	hosts []Host
+	hosts []ClusterHost
 }
 
 func (a Approver) known(ctx context.Context) (cluster, error) {
@@ -107,8 +107,8 @@ func (a Approver) approve(ctx context.Context, client kubernetes.Interface, csr 
 	return decide(ctx, client, csr, certificatesv1.CertificateApproved, "the node asks for its own name and addresses")
 }
 
-// Check tells why a request must not be approved; nodes and hosts are all there are.
-func (a Approver) Check(csr *certificatesv1.CertificateSigningRequest, nodes []corev1.Node, hosts []Host) error {
+// Check returns why a request must not be approved. nodes and hosts are those of the whole cluster.
+func (a Approver) Check(csr *certificatesv1.CertificateSigningRequest, nodes []corev1.Node, hosts []ClusterHost) error {
 	if csr.Spec.SignerName != certificatesv1.KubeletServingSignerName {
 		return fmt.Errorf("its signer is %s", csr.Spec.SignerName)
 	}
@@ -127,8 +127,8 @@ func (a Approver) Check(csr *certificatesv1.CertificateSigningRequest, nodes []c
 // checkControl returns why a request in the name of a control plane must not be approved.
 // Each control plane approves only requests that its own kubelet has made with its client
 // certificate. NodeApprover denies requests for a client certificate in such a name.
-func (a Approver) checkControl(csr *certificatesv1.CertificateSigningRequest, node string, hosts []Host) error {
-	if !slices.ContainsFunc(hosts, func(h Host) bool { return h.ControlPlane && h.Name == node }) {
+func (a Approver) checkControl(csr *certificatesv1.CertificateSigningRequest, node string, hosts []ClusterHost) error {
+	if !slices.ContainsFunc(hosts, func(h ClusterHost) bool { return h.ControlPlane && h.Name == node }) {
 		return nil
 	}
 	if node != a.Control {
@@ -170,7 +170,7 @@ func checkSubject(request *x509.CertificateRequest, user string) error {
 }
 
 // checkNames wants the node's own name and addresses and nothing else.
-func (a Approver) checkNames(request *x509.CertificateRequest, node string, nodes []corev1.Node, hosts []Host) error {
+func (a Approver) checkNames(request *x509.CertificateRequest, node string, nodes []corev1.Node, hosts []ClusterHost) error {
 	if len(request.EmailAddresses) > 0 || len(request.URIs) > 0 {
 		return errors.New("it asks for mail addresses or URIs")
 	}
@@ -207,7 +207,7 @@ func reservedName(name string) bool {
 // checkAddress compares addr with the address of the host in etcd, and refuses the
 // address of another host. Only control planes write their list, and only a host
 // writes its lease.
-func (a Approver) checkAddress(addr netip.Addr, node string, nodes []corev1.Node, hosts []Host) error {
+func (a Approver) checkAddress(addr netip.Addr, node string, nodes []corev1.Node, hosts []ClusterHost) error {
 	reserved := func(p netip.Prefix) bool { return p.Contains(addr) }
 	if addr.IsLoopback() || slices.ContainsFunc(a.Reserved, reserved) {
 		return fmt.Errorf("it asks for the address %s, which cannot be a node's", addr)
@@ -262,9 +262,9 @@ func has(node *corev1.Node, addr netip.Addr) bool {
 	})
 }
 
-// Own is the step that, on a control-plane host, gets its own kubelet a
+// ApproveOwn is the step that, on a control-plane host, gets its own kubelet a
 // serving certificate: it approves the request as soon as that is made.
-func (a Approver) Own(files host.Files, node string) step.Step {
+func (a Approver) ApproveOwn(files host.Files, node string) step.Step {
 	return step.When("approve-serving-certificate", "approve the kubelet's serving certificate", "approve the serving certificate of node "+node,
 		func(context.Context) (bool, error) { return !files.Exists(KubeletServingFile), nil },
 		func(ctx context.Context) error {

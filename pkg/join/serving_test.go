@@ -46,8 +46,10 @@ func TestApproverCheck(t *testing.T) {
 		Reserved: []netip.Prefix{netip.MustParsePrefix("10.96.0.0/16")},
 		Control:  "master-1", Certificates: func() ([]string, error) { return []string{"former", "own"}, nil },
 	}
-	host := func(name, ip string, control bool) Host { return Host{name, netip.MustParseAddr(ip), control} }
-	hosts := []Host{host("master-1", "10.0.0.1", true), host("master-2", "10.0.0.7", true), host("worker-1", "10.0.0.2", false), host("worker-2", "10.0.0.3", false)}
+	host := func(name, ip string, control bool) ClusterHost {
+		return ClusterHost{name, netip.MustParseAddr(ip), control}
+	}
+	hosts := []ClusterHost{host("master-1", "10.0.0.1", true), host("master-2", "10.0.0.7", true), host("worker-1", "10.0.0.2", false), host("worker-2", "10.0.0.3", false)}
 	for name, c := range map[string]struct {
 		change func(*ask)
 		reason string

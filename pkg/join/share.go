@@ -91,7 +91,7 @@ func (d *discovery) shared(ctx context.Context) (map[string][]byte, error) {
 	err := d.ask(ctx, &question{method: http.MethodGet, path: path, what: "what control planes share", into: &secret})
 	if isProblem(err, notJoinable) {
 		return nil, problemNamed("certificate-key",
-			d.Server+" no longer hands over what control planes share: that is good for two hours",
+			d.Server+" no longer publishes the keys that control planes share: they are valid for two hours",
 			"make a new key with `kube-bootstrap token create --control-plane` on a control plane")
 	}
 	if err != nil {

@@ -15,16 +15,16 @@ import (
 const sharedFile = "/etc/kubernetes/pki/sa.key"
 
 // sharing is a master that hands over one file under key.
-func sharing(t *testing.T, key certkey.Key) *master {
+func sharing(t *testing.T, key certkey.Key) *testControlPlane {
 	t.Helper()
 	plain, err := json.Marshal(map[string][]byte{sharedFile: []byte("secret"), "/etc/shadow": []byte("root::0")})
 	must.NoError(t, err)
 	sealed, err := key.Seal(plain)
 	must.NoError(t, err)
-	return newMaster(t, nil, func(m *master) { m.sealed, m.token.Kind = sealed, ForControlPlane })
+	return newControlPlane(t, nil, func(m *testControlPlane) { m.sealed, m.token.Kind = sealed, ForControlPlane })
 }
 
-func (m *master) joiningControlPlane(t *testing.T, key certkey.Key) *Joining {
+func (m *testControlPlane) joiningControlPlane(t *testing.T, key certkey.Key) *Joining {
 	t.Helper()
 	target := m.target()
 	target.Key, target.Kind = key, ForControlPlane
@@ -61,7 +61,7 @@ func TestControlPlaneIsHandedWhatItSharesAndNoMore(t *testing.T) {
 func TestCertificateKeyProblems(t *testing.T) {
 	key := certkey.New()
 	m := sharing(t, key)
-	expired := newMaster(t, nil, func(m *master) { m.token.Kind = ForControlPlane })
+	expired := newControlPlane(t, nil, func(m *testControlPlane) { m.token.Kind = ForControlPlane })
 	for name, j := range map[string]*Joining{
 		"wrong":   m.joiningControlPlane(t, certkey.New()),
 		"expired": expired.joiningControlPlane(t, key),
@@ -71,7 +71,7 @@ func TestCertificateKeyProblems(t *testing.T) {
 		if problems := step.Problems(err); len(problems) != 1 || problems[0].Name != "certificate-key" {
 			t.Errorf("%s: %v", name, err)
 		}
-		if j.Files.Exists(HandoverFile) {
+		if j.Files.Exists(DataFile) {
 			t.Errorf("%s: something was written", name)
 		}
 	}

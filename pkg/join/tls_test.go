@@ -22,7 +22,7 @@ func TestTheAuthorityOfARotatedCluster(t *testing.T) {
 	old, new := authority(), authority()
 	cross, err := old.CrossSign(new.Cert)
 	must.NoError(t, err)
-	pair, err := new.Issue(pki.Request{CommonName: "kube-apiserver", Hosts: []string{"10.0.0.1"}, WithAuthority: true, Cross: cross}, time.Now())
+	pair, err := new.Issue(pki.CertificateRequest{CommonName: "kube-apiserver", Hosts: []string{"10.0.0.1"}, WithAuthority: true, Cross: cross}, time.Now())
 	must.NoError(t, err)
 	chain, err := pki.ParseCertificates(pair.Cert)
 	must.NoError(t, err)

@@ -1,7 +1,7 @@
 // Package join adds a host to a cluster: the token, the proof of identity of both
 // sides, and the data that the host receives.
 //
-//	master: let hosts join           worker: discover
+//	control plane: let hosts join    worker: discover
 //	  cluster-info, signed ◀──────── TLS to MASTER_IP:6443, chain has the pinned CA
 //	  settings (ConfigMap)  ────────▶ only now the token, then cluster-info and its signature
 //	  flannel (Secret)      ────────▶ settings, flannel's etcd certificate, kept in files
@@ -161,30 +161,30 @@ func DeleteToken(ctx context.Context, client kubernetes.Interface, idOrToken str
 
 // JoinCommand returns the command to run on a worker that joins. It passes the token
 // in the environment, because every user can list the arguments of a process.
-func JoinCommand(masterIP string, token Token, caHash string) string {
-	return fmt.Sprintf("KUBE_BOOTSTRAP_TOKEN=%s kube-bootstrap worker --master-ip %s --ca-cert-hash %s", token.Reveal(), masterIP, caHash)
+func JoinCommand(serverIP string, token Token, caHash string) string {
+	return fmt.Sprintf("KUBE_BOOTSTRAP_TOKEN=%s kube-bootstrap worker --master-ip %s --ca-cert-hash %s", token.Reveal(), serverIP, caHash)
 }
 
 // ControlPlaneCommand returns the command to run on a further control plane.
-func ControlPlaneCommand(masterIP string, token Token, caHash string, key certkey.Key) string {
+func ControlPlaneCommand(serverIP string, token Token, caHash string, key certkey.Key) string {
 	return fmt.Sprintf("KUBE_BOOTSTRAP_TOKEN=%s KUBE_BOOTSTRAP_CERTIFICATE_KEY=%s kube-bootstrap master --join --master-ip %s --ca-cert-hash %s",
-		token.Reveal(), key.Reveal(), masterIP, caHash)
+		token.Reveal(), key.Reveal(), serverIP, caHash)
 }
 
-// Kind is the kind of host that a token lets in.
-type Kind string
+// HostKind is the kind of host that a token lets in.
+type HostKind string
 
 const (
-	ForWorker       Kind = "worker"
-	ForControlPlane Kind = "control-plane"
+	ForWorker       HostKind = "worker"
+	ForControlPlane HostKind = "control-plane"
 )
 
 // Scope is what a token is for. The API server adds it, as groups, to every
 // request that is made with the token.
 type Scope struct {
-	Kind     Kind   `json:"kind,omitempty"` // "" lets no host in
-	Node     string `json:"node,omitempty"` // the only node it is for; "" is any node that does not exist yet
-	Reusable bool   `json:"reusable,omitempty"`
+	Kind     HostKind `json:"kind,omitempty"` // "" lets no host in
+	Node     string   `json:"node,omitempty"` // the only node it is for; "" is any node that does not exist yet
+	Reusable bool     `json:"reusable,omitempty"`
 }
 
 const (

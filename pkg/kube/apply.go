@@ -163,7 +163,7 @@ func (s *server) put(ctx context.Context, o *Object) error {
 
 // permanent reports whether the API server refuses the object itself. For a
 // field of the wrong type it answers with an internal error (500), as for
-// errors that pass, so only its text tells.
+// transient errors, so only the text identifies it.
 // https://github.com/kubernetes/apimachinery/blob/v0.37.2/pkg/util/managedfields/internal/structuredmerge.go#L147
 func permanent(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsConflict(err) || apierrors.IsUnauthorized(err) ||
@@ -172,7 +172,7 @@ func permanent(err error) bool {
 
 // missing compares the live object with the result of a dry run of Apply,
 // because only the server knows its defaults. The dry runs are more than half of the
-// work of the API server in a run that changes nothing, so an object whose fields tell needs none.
+// work of the API server in a run that changes nothing, so an object whose fields show a difference needs none.
 func (s *server) missing(ctx context.Context, o *Object) (string, error) {
 	resource, err := s.at(o)
 	if meta.IsNoMatchError(err) {

@@ -32,7 +32,7 @@ type Configuration struct {
 	Schedulable  bool   // the control plane accepts all pods (no taint)
 	SmallDisk    bool   // the node is a container and shares its disk with other programs
 	KeepOOMScore bool   // it may not be lowered on this host
-	Own          Own
+	Node         NodeSettings
 }
 
 // everywhere is the part of the configuration that is the same on every host.
@@ -69,14 +69,14 @@ func (c Configuration) encode(resolv string, controlPlane bool) ([]byte, error) 
 		// https://github.com/kubernetes/kubernetes/blob/v1.37.2/pkg/util/oom/oom_linux.go#L61-L79
 		k.OOMScoreAdj = new(int32(0))
 	}
-	if err := c.Own.apply(&k); err != nil {
+	if err := c.Node.apply(&k); err != nil {
 		return nil, fmt.Errorf("kubelet configuration: %w", err)
 	}
 	return yaml.Marshal(k)
 }
 
-// Own contains the settings that belong to one node only.
-type Own struct {
+// NodeSettings contains the settings that belong to one node only.
+type NodeSettings struct {
 	Labels             []config.Label
 	Taints             []config.Taint
 	CPUs, Memory, Disk resource.Quantity // what pods may use; zero: all
@@ -85,7 +85,7 @@ type Own struct {
 
 // apply adds the fields of o to the configuration. It reserves for the system what pods
 // may not use, so that the kubelet limits all pods together to the rest.
-func (o Own) apply(c *kubeletv1.KubeletConfiguration) error {
+func (o NodeSettings) apply(c *kubeletv1.KubeletConfiguration) error {
 	for _, t := range o.Taints {
 		c.RegisterWithTaints = append(c.RegisterWithTaints, t.Taint)
 	}
@@ -114,7 +114,7 @@ type limit struct {
 	have            func() (resource.Quantity, error)
 }
 
-func (o Own) limits() []limit {
+func (o NodeSettings) limits() []limit {
 	all := []limit{
 		{"nodeCPUs", "cpu", o.CPUs, func() (resource.Quantity, error) {
 			return *resource.NewQuantity(int64(runtime.NumCPU()), resource.DecimalSI), nil
@@ -140,7 +140,7 @@ func (l limit) left() (resource.Quantity, error) {
 }
 
 // Problems lists the settings of the node that this host cannot satisfy.
-func (o Own) Problems() error {
+func (o NodeSettings) Problems() error {
 	return host.Each(o.limits(), func(l limit) error {
 		left, err := l.left()
 		if err != nil || left.Sign() >= 0 {

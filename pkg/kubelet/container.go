@@ -11,31 +11,31 @@ import (
 
 const container = "kubelet"
 
-// Container is the container of the kubelet on this host. Only Kubelet creates it.
-type Container struct{ docker.Service }
+// Instance is the container of the kubelet on this host. Only Kubelet creates it.
+type Instance struct{ docker.ManagedContainer }
 
-// ContainerIn returns the container of the kubelet in the main Docker.
-func ContainerIn(engine func() *docker.Engine) Container {
-	return Container{docker.Service{Docker: engine, Name: container}}
+// InstanceIn returns the container of the kubelet in the main Docker.
+func InstanceIn(engine func() *docker.Engine) Instance {
+	return Instance{docker.ManagedContainer{Docker: engine, Name: container}}
 }
 
 // Explain returns the last complaints of the kubelet, for an error about it: at most 15
 // of the last 400 lines of its log.
-func (c Container) Explain() string {
+func (c Instance) Explain() string {
 	return complaints(c.Tail(context.Background(), 400), 15)
 }
 
 // Kubectl returns the path at which a process of this host can execute the
 // kubectl of the container; running is false if there is no container. The
 // program is static, so it works on the files and the terminal of the host.
-func (c Container) Kubectl(ctx context.Context) (path string, running bool, err error) {
+func (c Instance) Kubectl(ctx context.Context) (path string, running bool, err error) {
 	pid, running, err := c.Docker().Process(ctx, container)
 	return fmt.Sprintf("/proc/%d/root%s", pid, kubectlPath), running, err
 }
 
 // RestartAfter returns the step that restarts a kubelet which started before the
 // time that end returns. The zero time requires nothing. Pods keep running.
-func (c Container) RestartAfter(end func() time.Time) step.Step {
+func (c Instance) RestartAfter(end func() time.Time) step.Step {
 	const name = "restart the kubelet after an outage of the control plane"
 	const todo = "restart the kubelet, which may wait up to a minute until it watches its pods again"
 	return step.When("restart-kubelet", name, todo, func(ctx context.Context) (bool, error) {

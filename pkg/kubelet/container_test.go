@@ -21,7 +21,7 @@ func TestNoOutageNeedsNoDocker(t *testing.T) {
 	must.NoError(t, err)
 	socket.SetUnlinkOnClose(false)
 	must.NoError(t, socket.Close())
-	c := ContainerIn(func() *docker.Engine { return docker.Open(down) })
+	c := InstanceIn(func() *docker.Engine { return docker.Open(down) })
 	for end, asks := range map[time.Time]bool{{}: false, time.Unix(1, 0): true} {
 		diff, err := c.RestartAfter(func() time.Time { return end }).Check(t.Context())
 		if len(diff) > 0 || step.IsUnanswered(err) != asks {

@@ -68,8 +68,8 @@ func (k Kubelet) mounted() []string {
 	return append(slices.Clone(directories), k.Store)
 }
 
-func (k Kubelet) service() Container {
-	return Container{docker.Service{Docker: k.Docker, Name: container, Container: k.container}}
+func (k Kubelet) service() Instance {
+	return Instance{docker.ManagedContainer{Docker: k.Docker, Name: container, Container: k.container}}
 }
 
 func (k Kubelet) container() (docker.Container, error) {
@@ -92,8 +92,8 @@ func (k Kubelet) command() []string {
 	if !k.ControlPlane {
 		command = append(command, "--bootstrap-kubeconfig="+BootstrapConfig)
 	}
-	if len(k.Config.Own.Labels) > 0 {
-		command = append(command, "--node-labels="+config.Joined(k.Config.Own.Labels))
+	if len(k.Config.Node.Labels) > 0 {
+		command = append(command, "--node-labels="+config.Joined(k.Config.Node.Labels))
 	}
 	return k.ExtraArgs.Over(command)
 }

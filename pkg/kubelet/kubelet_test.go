@@ -74,7 +74,7 @@ func certificate(t *testing.T, files host.Files) func(context.Context) ([]byte, 
 	ca := authorityOf(t)
 	put(t, files, clientCA, string(ca.PEM().Cert))
 	return func(context.Context) ([]byte, error) {
-		pair, err := ca.Issue(pki.Request{CommonName: "system:node:node-1", Organizations: []string{"system:nodes"}, Client: true}, time.Now())
+		pair, err := ca.Issue(pki.CertificateRequest{CommonName: "system:node:node-1", Organizations: []string{"system:nodes"}, Client: true}, time.Now())
 		return append(pair.Cert, pair.Key...), err
 	}
 }

@@ -20,7 +20,7 @@ func TestRenewOfTheKubelet(t *testing.T) {
 	put := func(paths ...string) {
 		t.Helper()
 		for _, path := range paths {
-			pair, err := ca.Issue(pki.Request{CommonName: "system:node:one", Client: true}, time.Now())
+			pair, err := ca.Issue(pki.CertificateRequest{CommonName: "system:node:one", Client: true}, time.Now())
 			must.NoError(t, err)
 			must.NoError(t, k.Files.Write(path, append(pair.Cert, pair.Key...), 0o600))
 		}
@@ -50,7 +50,7 @@ func TestFollowAuthority(t *testing.T) {
 		old, new := authorityOf(t), authorityOf(t)
 		signs := old
 		i.Certificate = func(context.Context) ([]byte, error) {
-			pair, err := signs.Issue(pki.Request{CommonName: "system:node:one", Organizations: []string{"system:nodes"}, Client: true}, time.Now())
+			pair, err := signs.Issue(pki.CertificateRequest{CommonName: "system:node:one", Organizations: []string{"system:nodes"}, Client: true}, time.Now())
 			return append(pair.Cert, pair.Key...), err
 		}
 		s := i.FollowAuthority()

@@ -75,9 +75,9 @@ func (b Bridge) moveBecause(why reasons) step.Step {
 	}
 }
 
-// KeepSettings is the step that puts Move's settings into a daemon.json that another program has
+// RestoreSettings is the step that puts Move's settings into a daemon.json that another program has
 // rewritten or deleted. Docker needs no restart, because it runs with them.
-func KeepSettings(files host.Files, lease func() (subnet.Lease, error)) step.Step {
+func RestoreSettings(files host.Files, lease func() (subnet.Lease, error)) step.Step {
 	goal := func(ctx context.Context) ([]byte, step.Diff, error) {
 		if moved, err := moved(files); err != nil || !moved || Interrupted(files) {
 			return nil, nil, err

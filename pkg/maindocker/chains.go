@@ -29,8 +29,8 @@ var forwardJumps = []string{"DOCKER-FORWARD", "DOCKER"}
 // repairChains restarts Docker only if the missing rules do not return by
 // themselves, because a container may be starting or stopping.
 func (d Daemon) repairChains(ctx context.Context, now settings) error {
-	const patience = time.Second
-	missing, err := step.Persists(ctx, patience, func(ctx context.Context) (step.Diff, error) { return d.chainsDiff(ctx, now) })
+	const limit = time.Second
+	missing, err := step.Persists(ctx, limit, func(ctx context.Context) (step.Diff, error) { return d.chainsDiff(ctx, now) })
 	if err != nil || !missing {
 		return err
 	}

@@ -15,11 +15,11 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Networks are the networks of the cluster by the name of their setting.
-type Networks map[string]netip.Prefix
+// ClusterNetworks are the networks of the cluster by the name of their setting.
+type ClusterNetworks map[string]netip.Prefix
 
 // overlapping returns the networks of the cluster that overlap another one: "flannelNetwork: 10.1.0.0/16".
-func (n Networks) overlapping(other netip.Prefix) (all []string) {
+func (n ClusterNetworks) overlapping(other netip.Prefix) (all []string) {
 	for _, setting := range slices.Sorted(maps.Keys(n)) {
 		if n[setting].IsValid() && other.IsValid() && n[setting].Overlaps(other) {
 			all = append(all, fmt.Sprintf("%s: %s", setting, n[setting]))
@@ -30,7 +30,7 @@ func (n Networks) overlapping(other netip.Prefix) (all []string) {
 
 // NetworkProblems returns a problem for each Docker network that overlaps a network of the
 // cluster [network-overlap]. Packets to pods of other hosts would stay on this host.
-func (n Networks) NetworkProblems(ctx context.Context, engine *docker.Engine) error {
+func (n ClusterNetworks) NetworkProblems(ctx context.Context, engine *docker.Engine) error {
 	all, err := engine.Networks(ctx)
 	if err != nil {
 		return err
@@ -52,7 +52,7 @@ func (n Networks) NetworkProblems(ctx context.Context, engine *docker.Engine) er
 
 // PoolProblems returns a problem if Docker may give an address range of the cluster to a new
 // network [network-overlap].
-func (n Networks) PoolProblems(ctx context.Context, files host.Files, engine *docker.Engine) error {
+func (n ClusterNetworks) PoolProblems(ctx context.Context, files host.Files, engine *docker.Engine) error {
 	pools, err := poolsOf(ctx, files, engine)
 	if err != nil {
 		return err

@@ -64,11 +64,11 @@ var paths = []struct {
 func namespace(name string) string { return fmt.Sprintf("kb-packets-%d-%s", os.Getpid(), name) }
 
 func connects(from, to string, wanted bool) bool {
-	patience := "0.5"
+	limit := "0.5"
 	if wanted {
-		patience = "10"
+		limit = "10"
 	}
-	return exec.Command("ip", "netns", "exec", namespace(from), "timeout", patience, "bash", "-c", "exec 3<>/dev/tcp/"+to+"/80").Run() == nil
+	return exec.Command("ip", "netns", "exec", namespace(from), "timeout", limit, "bash", "-c", "exec 3<>/dev/tcp/"+to+"/80").Run() == nil
 }
 
 // serve listens on port 80 in a network namespace.

@@ -63,7 +63,7 @@ func TestSettingsProblems(t *testing.T) {
 }
 
 func TestOverlaps(t *testing.T) {
-	of := Networks{"flannelNetwork": netip.MustParsePrefix("10.1.0.0/16"), "serviceNetwork": netip.MustParsePrefix("172.30.0.0/16"), "none": {}}
+	of := ClusterNetworks{"flannelNetwork": netip.MustParsePrefix("10.1.0.0/16"), "serviceNetwork": netip.MustParsePrefix("172.30.0.0/16"), "none": {}}
 	overlapped := map[string]string{"10.1.2.0/24": "flannelNetwork: 10.1.0.0/16", "10.0.0.0/8": "flannelNetwork: 10.1.0.0/16", "172.24.0.0/13": "serviceNetwork: 172.30.0.0/16", "10.2.0.0/16": ""}
 	for other, want := range overlapped {
 		if got := strings.Join(of.overlapping(netip.MustParsePrefix(other)), " "); got != want {

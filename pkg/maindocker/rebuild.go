@@ -152,8 +152,8 @@ func (d Daemon) setLiveRestore(ctx context.Context, on bool) error {
 	if err := process.HangUp(d.Files, pidFile(d.Files)); err != nil {
 		return err
 	}
-	const patience = 10 * time.Second // a Docker that refuses the setting only logs that
-	_ = step.Until(step.WithLimit(ctx, patience), func(ctx context.Context) error {
+	const limit = 10 * time.Second // a Docker that refuses the setting only logs that
+	_ = step.Until(step.WithLimit(ctx, limit), func(ctx context.Context) error {
 		info, err := docker.Facts(ctx)
 		if err == nil && info.LiveRestoreEnabled != on {
 			err = fmt.Errorf("Docker has not read %s yet", daemonJSON)

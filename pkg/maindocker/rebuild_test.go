@@ -56,7 +56,7 @@ func TestRebuildEndsWithADockerThatHangs(t *testing.T) {
 	}
 }
 
-// TestRebuildInASwarm: Docker 28.5 would accept live-restore, and not start any more.
+// TestRebuildInASwarm: Docker 28.5 would accept live-restore, and then fail to start.
 func TestRebuildInASwarm(t *testing.T) {
 	h, d := startedHost(t, "systemd", false)
 	h.info = map[string]any{"Swarm": map[string]any{"LocalNodeState": "active"}}

@@ -17,9 +17,9 @@ import (
 var pendingRecord = host.Record[pending]{Path: host.StateDir + "/docker-restart.json", Valid: pending.valid}
 
 type pending struct {
-	Containers []restart.Container `json:"containers"` // oldest first
-	Socket     bool                `json:"socket"`     // docker.socket was active
-	Back       bool                `json:"back"`       // Docker is being moved back, so Boot does nothing
+	Containers []restart.RunningContainer `json:"containers"` // oldest first
+	Socket     bool                       `json:"socket"`     // docker.socket was active
+	Back       bool                       `json:"back"`       // Docker is being moved back, so Boot does nothing
 }
 
 func (p pending) valid() error {
@@ -118,7 +118,7 @@ func (e startError) Unwrap() error { return e.error }
 
 // remember records what runs now, in addition to what an interrupted restart
 // recorded. It also returns the containers that run now.
-func (d Daemon) remember(ctx context.Context, back bool) (p pending, running []restart.Container, err error) {
+func (d Daemon) remember(ctx context.Context, back bool) (p pending, running []restart.RunningContainer, err error) {
 	p = readPending(d.Files)
 	p.Back = back
 	engine := d.Engine()
@@ -129,7 +129,7 @@ func (d Daemon) remember(ctx context.Context, back bool) (p pending, running []r
 		return p, nil, err
 	}
 	for _, c := range running {
-		known := func(other restart.Container) bool { return other.ID == c.ID }
+		known := func(other restart.RunningContainer) bool { return other.ID == c.ID }
 		if !slices.ContainsFunc(p.Containers, known) {
 			p.Containers = append(p.Containers, c)
 		}
@@ -145,7 +145,7 @@ func (d Daemon) remember(ctx context.Context, back bool) (p pending, running []r
 // stopAll stops Docker and the containers that run. It completes the stop also
 // after a cancellation, so that the start that follows begins with a stopped
 // Docker. It then returns the cause.
-func (d Daemon) stopAll(ctx context.Context, running []restart.Container) error {
+func (d Daemon) stopAll(ctx context.Context, running []restart.RunningContainer) error {
 	stopCtx, cancel := step.Limited(context.WithoutCancel(ctx))
 	defer cancel()
 	if err := d.stopContainers(stopCtx, running); err != nil {
@@ -161,7 +161,7 @@ func (d Daemon) stopAll(ctx context.Context, running []restart.Container) error 
 // live-restore they would keep the old subnet in use, so that Docker would
 // not move docker0. An init script kills Docker if it does not stop its
 // containers within seconds.
-func (d Daemon) stopContainers(ctx context.Context, running []restart.Container) error {
+func (d Daemon) stopContainers(ctx context.Context, running []restart.RunningContainer) error {
 	if len(running) == 0 {
 		return nil
 	}

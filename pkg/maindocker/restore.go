@@ -110,9 +110,9 @@ func recoverOriginal(files host.Files) (lost, err error) {
 	}
 	owner := withoutOurs(now)
 	if len(owner) == 0 {
-		return lost, files.UserFile(daemonJSON).Keep(nil)
+		return lost, files.UserFile(daemonJSON).SaveOriginal(nil)
 	}
-	return lost, files.UserFile(daemonJSON).Keep(encode(owner))
+	return lost, files.UserFile(daemonJSON).SaveOriginal(encode(owner))
 }
 
 // moveTo restarts Docker with data as its daemon.json; nil stands for the

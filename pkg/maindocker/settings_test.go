@@ -91,7 +91,7 @@ func TestKeepSettings(t *testing.T) {
 		if text != "" {
 			write(t, files, text)
 		}
-		keep := KeepSettings(files, func() (subnet.Lease, error) { return lease, nil })
+		keep := RestoreSettings(files, func() (subnet.Lease, error) { return lease, nil })
 		if diff, err := keep.Check(t.Context()); err != nil || len(diff) == 0 {
 			t.Errorf("%s: %s, %v", name, diff, err)
 		}

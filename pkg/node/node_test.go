@@ -78,7 +78,7 @@ func TestCheckOnFreshHost(t *testing.T) {
 	for _, s := range []func() (int, error){
 		func() (int, error) { d, err := n.WaitReady().Check(t.Context()); return len(d), err },
 		func() (int, error) {
-			d, err := n.Mark(Marks{Labels: labelled(t, "a=b")}).Check(t.Context())
+			d, err := n.Label(LabelsAndTaints{Labels: labelled(t, "a=b")}).Check(t.Context())
 			return len(d), err
 		},
 	} {

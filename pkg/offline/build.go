@@ -21,8 +21,8 @@ import (
 // HostPath is the default path of the bundle on a host.
 const HostPath = host.StateDir + "/bundle.tar.zst"
 
-// Options are the options of NewBuild.
-type Options struct {
+// BuildOptions are the options of NewBuild.
+type BuildOptions struct {
 	Versions  image.Versions
 	Archs     []string // none: this machine's
 	Images    []string // by name, "pause"; none: all that a cluster needs
@@ -49,7 +49,7 @@ type Build struct {
 
 // NewBuild returns a build of all images into a bundle. It does not write the file again if the
 // file already has the same contents.
-func NewBuild(ctx context.Context, o Options) (Build, error) {
+func NewBuild(ctx context.Context, o BuildOptions) (Build, error) {
 	if len(o.Archs) == 0 {
 		o.Archs = []string{runtime.GOARCH}
 	}
@@ -65,7 +65,7 @@ func NewBuild(ctx context.Context, o Options) (Build, error) {
 	return o.plan(ctx, configure)
 }
 
-func (o Options) plan(ctx context.Context, configure func(*bundle.Builder) error) (Build, error) {
+func (o BuildOptions) plan(ctx context.Context, configure func(*bundle.Builder) error) (Build, error) {
 	builder := &image.Builder{Cache: cache.Dir(), BaseImage: o.BaseImage, K8sDir: o.K8sDir}
 	b := Build{Bundle: o.Output}
 	var all []image.Pending
@@ -92,7 +92,7 @@ func (o Options) plan(ctx context.Context, configure func(*bundle.Builder) error
 }
 
 // write writes a bundle of the images, unless the file has the same contents.
-func (o Options) write(ctx context.Context, built []image.Built, configure func(*bundle.Builder) error) error {
+func (o BuildOptions) write(ctx context.Context, built []image.Built, configure func(*bundle.Builder) error) error {
 	b, err := bundle.NewBuilder(o.Versions, built)
 	if err == nil {
 		b.Cache = cmp.Or(o.cache, b.Cache)
@@ -107,14 +107,14 @@ func (o Options) write(ctx context.Context, built []image.Built, configure func(
 	return step.Wrap(b.Write(ctx, o.Output), "write bundle %s", o.Output)
 }
 
-func (o Options) wanted() []image.Image {
+func (o BuildOptions) wanted() []image.Image {
 	return slices.DeleteFunc(image.Catalogue(o.Versions, ""), func(i image.Image) bool {
 		return len(o.Images) > 0 && !slices.Contains(o.Images, i.Name)
 	})
 }
 
 // images builds all images for all architectures.
-func (o Options) images(ctx context.Context, builder *image.Builder) (built []image.Built, err error) {
+func (o BuildOptions) images(ctx context.Context, builder *image.Builder) (built []image.Built, err error) {
 	for _, arch := range o.Archs {
 		for _, img := range o.wanted() {
 			one, err := builder.Build(ctx, o.Versions, img, arch)
@@ -128,7 +128,7 @@ func (o Options) images(ctx context.Context, builder *image.Builder) (built []im
 }
 
 // configure reads the key and the base, and returns a function that applies them.
-func (o Options) configure() (configure func(*bundle.Builder) error, err error) {
+func (o BuildOptions) configure() (configure func(*bundle.Builder) error, err error) {
 	var key ed25519.PrivateKey
 	if o.SignKey != "" {
 		if key, err = bundle.ReadSigningKey(o.SignKey); err != nil {
@@ -151,8 +151,8 @@ func (o Options) configure() (configure func(*bundle.Builder) error, err error) 
 	}, nil
 }
 
-// Programs are the options of BuildPrograms.
-type Programs struct {
+// ProgramOptions are the options of BuildPrograms.
+type ProgramOptions struct {
 	Base   string            // path of the bundle that is extended
 	Output string            // path of the new bundle
 	K8sDir string            // a checkout of Kubernetes
@@ -162,7 +162,7 @@ type Programs struct {
 
 // BuildPrograms compiles programs of Kubernetes from a checkout and writes those that differ from
 // the release into a bundle, which extends the base. It returns the versions of all contents.
-func BuildPrograms(ctx context.Context, p Programs) (image.Versions, error) {
+func BuildPrograms(ctx context.Context, p ProgramOptions) (image.Versions, error) {
 	base, err := bundle.Open(p.Base)
 	if err != nil {
 		return image.Versions{}, err
@@ -173,12 +173,12 @@ func BuildPrograms(ctx context.Context, p Programs) (image.Versions, error) {
 	if err != nil {
 		return v, err
 	}
-	o := Options{Versions: v, Output: p.Output, Quick: true}
+	o := BuildOptions{Versions: v, Output: p.Output, Quick: true}
 	return v, o.write(ctx, built, func(b *bundle.Builder) error { return b.Extend(base) })
 }
 
 // build builds the images of the programs and sets their versions in v.
-func (p Programs) build(ctx context.Context, base *bundle.Bundle, v *image.Versions) (built []image.Built, err error) {
+func (p ProgramOptions) build(ctx context.Context, base *bundle.Bundle, v *image.Versions) (built []image.Built, err error) {
 	builder := &image.Builder{Cache: cache.Dir(), K8sDir: p.K8sDir}
 	parts, err := p.parts(ctx, builder, v)
 	if err != nil {
@@ -202,7 +202,7 @@ func (p Programs) build(ctx context.Context, base *bundle.Bundle, v *image.Versi
 }
 
 // parts returns the programs that differ from the release, and sets v.Programs.
-func (p Programs) parts(ctx context.Context, builder *image.Builder, v *image.Versions) (map[string]cache.Part, error) {
+func (p ProgramOptions) parts(ctx context.Context, builder *image.Builder, v *image.Versions) (map[string]cache.Part, error) {
 	names := p.Build
 	if len(names) == 0 {
 		names = image.Programs()
@@ -220,7 +220,7 @@ func (p Programs) parts(ctx context.Context, builder *image.Builder, v *image.Ve
 		if _, now := changed[name]; now {
 			parts[name], err = builder.Program(ctx, *v, runtime.GOARCH, name, versions[name])
 		} else {
-			parts[name], err = builder.KeptProgram(*v, runtime.GOARCH, name, versions[name])
+			parts[name], err = builder.CachedProgram(*v, runtime.GOARCH, name, versions[name])
 		}
 		if err != nil {
 			return nil, err

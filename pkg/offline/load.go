@@ -37,7 +37,7 @@ type loading struct {
 }
 
 func (l loading) check(ctx context.Context) (step.Diff, error) {
-	from, missing, err := l.look(ctx)
+	from, missing, err := l.compare(ctx)
 	if from != nil {
 		from.Close()
 	}
@@ -47,7 +47,7 @@ func (l loading) check(ctx context.Context) (step.Diff, error) {
 	if err != nil {
 		return nil, err
 	}
-	diff, err := l.record().DiffIfKept(l.source.Files)
+	diff, err := l.record().DiffIfSaved(l.source.Files)
 	for _, i := range missing {
 		diff = append(diff, "load image "+i.Ref)
 	}
@@ -58,7 +58,7 @@ func (l loading) check(ctx context.Context) (step.Diff, error) {
 }
 
 func (l loading) apply(ctx context.Context) error {
-	from, missing, err := l.look(ctx)
+	from, missing, err := l.compare(ctx)
 	if from != nil {
 		defer from.Close()
 	}
@@ -86,7 +86,7 @@ func (l loading) apply(ctx context.Context) error {
 	return l.finish()
 }
 
-func (l loading) load(ctx context.Context, from imageSource, missing []bundle.Image) error {
+func (l loading) load(ctx context.Context, from imageSource, missing []bundle.MultiPlatformImage) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	archive := from.Archive(ctx, missing, l.source.Arch)
@@ -101,8 +101,8 @@ func (l loading) load(ctx context.Context, from imageSource, missing []bundle.Im
 	return errors.Join(readErr, l.takeBack(ctx, missing))
 }
 
-// takeBack removes images that were loaded from a bundle that is damaged.
-func (l loading) takeBack(ctx context.Context, images []bundle.Image) error {
+// takeBack removes the images that were loaded from a damaged bundle.
+func (l loading) takeBack(ctx context.Context, images []bundle.MultiPlatformImage) error {
 	var loaded []string
 	for _, i := range images {
 		state, err := l.into.State(ctx, wanted(i, l.source.Arch))
@@ -116,10 +116,10 @@ func (l loading) takeBack(ctx context.Context, images []bundle.Image) error {
 	return l.into.Remove(ctx, loaded)
 }
 
-// look returns the images that the store lacks, and their source. It compares only the names of
+// compare returns the images that the store lacks, and their source. It compares only the names of
 // images if kube-bootstrap has loaded them from a registry, if the registry is unavailable, or if
 // there is no bundle.
-func (l loading) look(ctx context.Context) (imageSource, []bundle.Image, error) {
+func (l loading) compare(ctx context.Context) (imageSource, []bundle.MultiPlatformImage, error) {
 	unnamed, err := l.missing(ctx, nil)
 	if err != nil || l.source.Registry != nil && len(unnamed) == 0 && l.ours() {
 		return nil, nil, err
@@ -146,17 +146,17 @@ func (l loading) ours() bool {
 	})
 }
 
-func (l loading) missing(ctx context.Context, from imageSource) ([]bundle.Image, error) {
+func (l loading) missing(ctx context.Context, from imageSource) ([]bundle.MultiPlatformImage, error) {
 	ours, err := l.recorded()
 	if err != nil {
 		return nil, err
 	}
-	var missing []bundle.Image
+	var missing []bundle.MultiPlatformImage
 	for _, img := range l.source.Images {
 		if !img.In(l.into.Kind()) || l.lacks(from, img) {
 			continue
 		}
-		found := bundle.Image{Image: img}
+		found := bundle.MultiPlatformImage{Image: img}
 		if from != nil {
 			if found, err = from.Find(img.Ref, l.source.Arch); err != nil {
 				return nil, err
@@ -183,9 +183,9 @@ func (l loading) lacks(from imageSource, img image.Image) bool {
 }
 
 // wanted returns what a store must have of an image.
-func wanted(i bundle.Image, arch string) imagestore.Image {
+func wanted(i bundle.MultiPlatformImage, arch string) imagestore.RequiredImage {
 	p := i.Platforms[arch]
-	return imagestore.Image{Ref: i.Ref, Index: i.Index, Manifest: p.Manifest, Config: p.Config, Layers: p.Layers}
+	return imagestore.RequiredImage{Ref: i.Ref, Index: i.Index, Manifest: p.Manifest, Config: p.Config, Layers: p.Layers}
 }
 
 // mayReplace reports whether other content may be replaced: not if the user has pulled it.

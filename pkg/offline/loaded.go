@@ -63,7 +63,7 @@ func (l loading) wantedRefs() (refs []string) {
 
 // repairRecord replaces a damaged record.
 func (l loading) repairRecord() error {
-	diff, err := l.record().DiffIfKept(l.source.Files)
+	diff, err := l.record().DiffIfSaved(l.source.Files)
 	if err != nil || len(diff) == 0 {
 		return err
 	}
@@ -71,7 +71,7 @@ func (l loading) repairRecord() error {
 }
 
 // begin records the images before they are loaded, for Undo after an interrupted load.
-func (l loading) begin(images []bundle.Image) error {
+func (l loading) begin(images []bundle.MultiPlatformImage) error {
 	if l.source.KeepImages {
 		return nil
 	}

@@ -32,7 +32,7 @@ type PullOptions struct {
 	SignKey  string   // path of the signing key
 	Quick    bool     // compress fast, for a bundle that stays on this machine
 	Sites    image.Sites
-	Client   *fetch.Client
+	Client   *fetch.Downloader
 	// Work is the directory of the downloads, which the pull removes at its end; "": the
 	// cache, which stays.
 	Work string
@@ -49,7 +49,7 @@ func (o PullOptions) From(cfg config.Config) (PullOptions, error) {
 	}
 	o.Sites.Kubernetes = cmp.Or(cfg.DownloadMirror.String(), image.OfficialSites.Kubernetes)
 	o.Sites.CNI = cmp.Or(cfg.CNIMirror.String(), image.OfficialSites.CNI)
-	o.Client, err = fetch.New(fetch.Options{
+	o.Client, err = fetch.New(fetch.ClientOptions{
 		Cache: o.work(), Mirrors: mirrors, CAFile: cfg.CAFile, Stall: cfg.StallTimeout, Plain: o.Sites.Plain(),
 	})
 	return o, err
@@ -64,7 +64,7 @@ func PulledPath(v image.Versions, archs ...string) string {
 }
 
 // Origins lists the official images and files that a pull needs.
-func (o PullOptions) Origins() (all []image.Origin) {
+func (o PullOptions) Origins() (all []image.OfficialSource) {
 	for _, arch := range o.withDefaults().Archs {
 		all = append(all, image.Origins(o.Versions, o.images(arch), o.Sites, arch)...)
 	}
@@ -98,10 +98,10 @@ func NewPull(o PullOptions) (*Pull, error) {
 	o = o.withDefaults()
 	p := &Pull{PullOptions: o}
 	for _, from := range o.Origins() {
-		p.all = append(p.all, &pulled{Origin: from, client: o.Client})
+		p.all = append(p.all, &pulled{OfficialSource: from, client: o.Client})
 	}
 	var err error
-	p.configure, err = (Options{Base: o.Base, SignKey: o.SignKey}).configure()
+	p.configure, err = (BuildOptions{Base: o.Base, SignKey: o.SignKey}).configure()
 	return p, err
 }
 
@@ -184,8 +184,8 @@ func (p *Pull) Bytes() (n int64) {
 
 // pulled is an image or file that is fetched.
 type pulled struct {
-	image.Origin
-	client *fetch.Client
+	image.OfficialSource
+	client *fetch.Downloader
 	found  *fetch.Found // once it was looked up
 }
 
@@ -246,7 +246,7 @@ func (p *Pull) write() step.Step {
 			if err != nil {
 				return err
 			}
-			err = Options{Versions: p.Versions, Output: p.Output, Quick: p.Quick, cache: p.Work}.write(ctx, built, p.configure)
+			err = BuildOptions{Versions: p.Versions, Output: p.Output, Quick: p.Quick, cache: p.Work}.write(ctx, built, p.configure)
 			if err != nil || p.Work == "" {
 				return err
 			}
@@ -274,7 +274,7 @@ func (p *Pull) origins(arch string) map[string]image.Fetched {
 	all := map[string]image.Fetched{}
 	for _, one := range p.all {
 		if one.Arch == arch {
-			all[one.Name] = image.Fetched{Origin: one.Origin, Digest: one.found.Digest, Paths: one.found.Paths()}
+			all[one.Name] = image.Fetched{OfficialSource: one.OfficialSource, Digest: one.found.Digest, Paths: one.found.Paths()}
 		}
 	}
 	return all

@@ -76,7 +76,7 @@ func TestABundleOfTheCacheIsKept(t *testing.T) {
 	if path != p.Output {
 		t.Fatalf("the cache has %q, not %q", path, p.Output)
 	}
-	kept := s.Keep(path)
+	kept := s.SaveBundle(path)
 	must.NoError(t, (&step.Runner{}).Do(t.Context(), step.Plan{{kept}}))
 	must.NoError(t, s.Fits(s.Files.Path(HostPath)))
 	must.NoError(t, errors.Join(kept.Undo(t.Context()), kept.Undo(t.Context())))

@@ -69,7 +69,7 @@ func (s Source) Signed() bundle.Option {
 
 // InstallCNIPlugins is the step that installs the CNI plugins of this source.
 func (s Source) InstallCNIPlugins() step.Step {
-	open := func(ctx context.Context) (cniplugins.Source, error) { return s.open(ctx) }
+	open := func(ctx context.Context) (cniplugins.PluginSource, error) { return s.open(ctx) }
 	install := cniplugins.Installer{Files: s.Files, Arch: s.Arch, Open: open, Remote: s.remote()}.Step()
 	if s.Expected {
 		check := install.Check
@@ -87,12 +87,12 @@ func (s Source) InstallCNIPlugins() step.Step {
 // imageSource is an open Source: a *bundle.Bundle or the images in a Docker.
 type imageSource interface {
 	// Find returns the image of a reference for an architecture.
-	Find(ref, arch string) (bundle.Image, error)
+	Find(ref, arch string) (bundle.MultiPlatformImage, error)
 	// CheckImages finds damage before anything is loaded.
-	CheckImages(ctx context.Context, images []bundle.Image, arch string) error
+	CheckImages(ctx context.Context, images []bundle.MultiPlatformImage, arch string) error
 	// Archive returns an archive of images, which reports progress.
-	Archive(ctx context.Context, images []bundle.Image, arch string) bundle.Archive
-	cniplugins.Source
+	Archive(ctx context.Context, images []bundle.MultiPlatformImage, arch string) bundle.Archive
+	cniplugins.PluginSource
 }
 
 func (s Source) open(ctx context.Context) (imageSource, error) {
@@ -121,10 +121,10 @@ func (s Source) here() (*bundle.Bundle, error) {
 // remote reports whether the source may be slow or unavailable: then names suffice.
 func (s Source) remote() bool { return s.Registry != nil || s.Docker != nil }
 
-// dockerImages are images that somebody has loaded into a Docker of this host. Another store has
+// dockerImages are images that a user has loaded into a Docker of this host. Another store has
 // the same image if it has the same layers under its name.
 type dockerImages struct {
-	docker docker.Images
+	docker docker.ImageService
 	holder string                     // the image that holds the CNI plugins
 	layers map[string][]digest.Digest // by reference
 }
@@ -145,12 +145,12 @@ func (s Source) fromDocker(ctx context.Context) (*dockerImages, error) {
 
 func (*dockerImages) Close() error { return nil }
 
-func (l *dockerImages) Find(ref, arch string) (bundle.Image, error) {
-	return bundle.Image{Image: image.Image{Ref: ref}, Platforms: map[string]bundle.PlatformImage{arch: {Layers: l.layers[ref]}}}, nil
+func (l *dockerImages) Find(ref, arch string) (bundle.MultiPlatformImage, error) {
+	return bundle.MultiPlatformImage{Image: image.Image{Ref: ref}, Platforms: map[string]bundle.PlatformImage{arch: {Layers: l.layers[ref]}}}, nil
 }
 
 // MissingIn returns the images that a Docker does not have.
-func MissingIn(ctx context.Context, docker docker.Images, refs []string) (missing []string, err error) {
+func MissingIn(ctx context.Context, docker docker.ImageService, refs []string) (missing []string, err error) {
 	for _, ref := range refs {
 		has, err := docker.Has(ctx, ref)
 		if err != nil {
@@ -163,7 +163,7 @@ func MissingIn(ctx context.Context, docker docker.Images, refs []string) (missin
 	return missing, nil
 }
 
-func (l *dockerImages) CheckImages(ctx context.Context, images []bundle.Image, _ string) error {
+func (l *dockerImages) CheckImages(ctx context.Context, images []bundle.MultiPlatformImage, _ string) error {
 	missing, err := MissingIn(ctx, l.docker, bundle.References(images))
 	if err == nil && len(missing) > 0 {
 		err = fmt.Errorf("the main Docker has no image %s; bring it by `docker save IMAGE | ssh HOST docker load`", strings.Join(missing, ", "))
@@ -172,7 +172,7 @@ func (l *dockerImages) CheckImages(ctx context.Context, images []bundle.Image, _
 }
 
 // Archive has no error of its own: Docker reports its errors to the store, through the archive.
-func (l *dockerImages) Archive(ctx context.Context, images []bundle.Image, _ string) bundle.Archive {
+func (l *dockerImages) Archive(ctx context.Context, images []bundle.MultiPlatformImage, _ string) bundle.Archive {
 	progress := step.NewCounter(ctx, "take images from the main Docker", 0)
 	open := func() io.ReadCloser {
 		return bundle.Pipe(func(w io.Writer) error {

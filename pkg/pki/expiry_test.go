@@ -21,9 +21,9 @@ func TestExpiryProblem(t *testing.T) {
 		}
 		return nil, fs.ErrNotExist
 	}
-	look := func(at time.Time) (all []Listed) {
+	look := func(at time.Time) (all []CertificateStatus) {
 		for _, name := range []string{"ca", "leaf", "missing"} {
-			all = append(all, Held{Name: name, Path: name, Remedy: "renew " + name}.Look(read, at))
+			all = append(all, CertificateFile{Name: name, Path: name, Remedy: "renew " + name}.Inspect(read, at))
 		}
 		return all
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Held is a certificate that a host keeps in a file.
-type Held struct {
+// CertificateFile is a certificate that a host keeps in a file.
+type CertificateFile struct {
 	Name      string // by which a user names it
 	Path      string // of a PEM, or of a kubeconfig that contains the certificate
 	Purpose   string
@@ -22,8 +22,8 @@ type Held struct {
 	Optional  bool   // administrators may remove it
 }
 
-// Listed is what a host has of a Held.
-type Listed struct {
+// CertificateStatus is what a host has of a Held.
+type CertificateStatus struct {
 	Name    string `json:"name"`
 	Purpose string `json:"purpose"`
 	Path    string `json:"path"`
@@ -41,9 +41,9 @@ type Listed struct {
 	remedy string
 }
 
-// Look reads the certificate, with a function that reads a file of the host.
-func (h Held) Look(read func(path string) ([]byte, error), now time.Time) Listed {
-	l := Listed{Name: h.Name, Purpose: h.Purpose, Path: h.Path, RenewedBy: h.RenewedBy, remedy: h.Remedy}
+// Inspect reads the certificate, with a function that reads a file of the host.
+func (h CertificateFile) Inspect(read func(path string) ([]byte, error), now time.Time) CertificateStatus {
+	l := CertificateStatus{Name: h.Name, Purpose: h.Purpose, Path: h.Path, RenewedBy: h.RenewedBy, remedy: h.Remedy}
 	cert, err := h.parse(read)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -62,7 +62,7 @@ func (h Held) Look(read func(path string) ([]byte, error), now time.Time) Listed
 	return l
 }
 
-func (h Held) parse(read func(path string) ([]byte, error)) (*x509.Certificate, error) {
+func (h CertificateFile) parse(read func(path string) ([]byte, error)) (*x509.Certificate, error) {
 	data, err := read(h.Path)
 	if err != nil {
 		return nil, err
@@ -91,8 +91,8 @@ func endsSoon(cert *x509.Certificate, now time.Time) bool {
 }
 
 // FirstToExpire returns the first to expire; nil if none can be read.
-func FirstToExpire(all []Listed) *Listed {
-	var first *Listed
+func FirstToExpire(all []CertificateStatus) *CertificateStatus {
+	var first *CertificateStatus
 	for i := range all {
 		if one := &all[i]; !one.Expires.IsZero() && (first == nil || one.Expires.Before(first.Expires)) {
 			first = one
@@ -103,7 +103,7 @@ func FirstToExpire(all []Listed) *Listed {
 
 // ExpiryProblem returns the problem that certificates have expired or expire
 // soon; nil if none does [certificate-expiry].
-func ExpiryProblem(all []Listed) error {
+func ExpiryProblem(all []CertificateStatus) error {
 	var names, remedies []string
 	for _, one := range all {
 		if !one.ExpiresSoon {

@@ -10,7 +10,7 @@ import (
 
 func TestLook(t *testing.T) {
 	a := authority(t)
-	pair, err := a.Issue(Request{CommonName: "kubernetes-admin", Client: true}, now)
+	pair, err := a.Issue(CertificateRequest{CommonName: "kubernetes-admin", Client: true}, now)
 	must.NoError(t, err)
 	config, err := Kubeconfig{Server: "https://10.0.0.1:6443", Authority: a.PEM().Cert, User: "kubernetes-admin", Pair: pair}.Encode()
 	must.NoError(t, err)
@@ -39,12 +39,12 @@ func TestLook(t *testing.T) {
 		{"cut.crt", 0, 0, ErrNoCertificate.Error()},
 		{"token.conf", 0, 0, ErrNoContext.Error()},
 	} {
-		l := Held{Path: c.path}.Look(read, now.Add(c.after))
+		l := CertificateFile{Path: c.path}.Inspect(read, now.Add(c.after))
 		if l.DaysLeft != c.days || l.Problem != c.problem || l.Expires.IsZero() != (c.problem != "" && c.problem != "expired") {
 			t.Errorf("%s after %s: %+v", c.path, c.after, l)
 		}
 	}
-	if l := (Held{Path: "cut.conf"}).Look(read, now); l.Problem == "" {
+	if l := (CertificateFile{Path: "cut.conf"}).Inspect(read, now); l.Problem == "" {
 		t.Errorf("a kubeconfig that is cut: %+v", l)
 	}
 }

@@ -15,8 +15,8 @@ import (
 	certutil "k8s.io/client-go/util/cert"
 )
 
-// Request describes a certificate to issue.
-type Request struct {
+// CertificateRequest describes a certificate to issue.
+type CertificateRequest struct {
 	CommonName    string
 	Organizations []string
 	Hosts         []string      // names and IP addresses it serves; none: a client only
@@ -27,7 +27,7 @@ type Request struct {
 }
 
 // Issue makes a key and has the authority sign a certificate for it.
-func (a *Authority) Issue(r Request, now time.Time) (Pair, error) {
+func (a *Authority) Issue(r CertificateRequest, now time.Time) (Pair, error) {
 	signer, key, err := signerOf(nil)
 	if err != nil {
 		return Pair{}, err
@@ -37,20 +37,20 @@ func (a *Authority) Issue(r Request, now time.Time) (Pair, error) {
 }
 
 // Sign has the authority sign a certificate for a key that somebody else has.
-func (a *Authority) Sign(r Request, public crypto.PublicKey, now time.Time) ([]byte, error) {
+func (a *Authority) Sign(r CertificateRequest, public crypto.PublicKey, now time.Time) ([]byte, error) {
 	cert, err := sign(r.template(a.Cert, now), a.Cert, public, a.key)
 	return append(cert, a.chain(r)...), err
 }
 
 // chain returns the certificates that follow the one of the request.
-func (a *Authority) chain(r Request) []byte {
+func (a *Authority) chain(r CertificateRequest) []byte {
 	if !r.WithAuthority {
 		return nil
 	}
 	return append(bytes.Clone(r.Cross), EncodeCertificate(a.Cert)...)
 }
 
-// NewRequest makes a key, and has it sign a request for a certificate in its
+// NewRequest creates a key and a certificate request that it signs, with this
 // common name and organizations. Both are PEM.
 func NewRequest(commonName string, organizations ...string) (request, key []byte, err error) {
 	signer, key, err := signerOf(nil)
@@ -61,7 +61,7 @@ func NewRequest(commonName string, organizations ...string) (request, key []byte
 	return request, key, err
 }
 
-func (r Request) template(ca *x509.Certificate, now time.Time) *x509.Certificate {
+func (r CertificateRequest) template(ca *x509.Certificate, now time.Time) *x509.Certificate {
 	t := &x509.Certificate{
 		Subject:   pkix.Name{CommonName: r.CommonName, Organization: r.Organizations},
 		NotBefore: now.Add(-backdate).UTC(),
@@ -82,7 +82,7 @@ func (r Request) template(ca *x509.Certificate, now time.Time) *x509.Certificate
 	return t
 }
 
-func (r Request) usages() []x509.ExtKeyUsage {
+func (r CertificateRequest) usages() []x509.ExtKeyUsage {
 	var usages []x509.ExtKeyUsage
 	if len(r.Hosts) > 0 {
 		usages = append(usages, x509.ExtKeyUsageServerAuth)
@@ -95,7 +95,7 @@ func (r Request) usages() []x509.ExtKeyUsage {
 
 // Stale says why a certificate must be issued again: it is broken, ends soon,
 // has another signer, or is not what the request asks for. "" if it need not.
-func (a *Authority) Stale(pair Pair, r Request, now time.Time) string {
+func (a *Authority) Stale(pair Pair, r CertificateRequest, now time.Time) string {
 	cert, err := pair.matching()
 	switch {
 	case err != nil:
@@ -139,9 +139,9 @@ func OtherSigner(cert *x509.Certificate, authorities []byte) (string, error) {
 	return "", err
 }
 
-// StaleClient returns why a client's certificate must be issued again, as far as
-// that is known without the key of its authority, or "". Its common name is
-// commonName, or begins with commonName and a colon. authorities is nil if they are
+// StaleClient returns why a client's certificate must be issued again, or "". It needs
+// no key of the authority. The required common name is commonName, or begins with
+// commonName and a colon. authorities is nil if they are
 // not known yet, see OtherSigner.
 func StaleClient(pair Pair, commonName string, authorities []byte, now time.Time) (string, error) {
 	cert, err := pair.matching()
@@ -171,7 +171,7 @@ func Expiring(cert *x509.Certificate, now time.Time) string {
 	return ""
 }
 
-func (r Request) differs(cert *x509.Certificate) string {
+func (r CertificateRequest) differs(cert *x509.Certificate) string {
 	if cert.Subject.CommonName != r.CommonName || !sameNames(cert.Subject.Organization, r.Organizations) {
 		return fmt.Sprintf("is for %s, not for %s", cert.Subject.CommonName, r.CommonName)
 	}

@@ -22,7 +22,7 @@ func authority(t *testing.T) *Authority {
 	return a
 }
 
-var server = Request{CommonName: "kube-apiserver", Hosts: []string{"node-1", "10.0.0.1", "localhost"}, WithAuthority: true}
+var server = CertificateRequest{CommonName: "kube-apiserver", Hosts: []string{"node-1", "10.0.0.1", "localhost"}, WithAuthority: true}
 
 func TestIssuedCertificateVerifies(t *testing.T) {
 	a := authority(t)
@@ -62,12 +62,12 @@ func TestStale(t *testing.T) {
 	for name, c := range map[string]struct {
 		a    *Authority
 		pair Pair
-		r    Request
+		r    CertificateRequest
 		at   time.Time
 		want string
 	}{
 		"fits":           {a, pair, server, now, ""},
-		"fits, shuffled": {a, pair, Request{CommonName: "kube-apiserver", Hosts: []string{"localhost", "node-1", "10.0.0.1"}, WithAuthority: true}, now, ""},
+		"fits, shuffled": {a, pair, CertificateRequest{CommonName: "kube-apiserver", Hosts: []string{"localhost", "node-1", "10.0.0.1"}, WithAuthority: true}, now, ""},
 		"soon":           {a, pair, server, now.Add(LeafLife*2/3 + time.Hour), "expires on 2027-03-01"},
 		"not soon":       {a, pair, server, now.Add(LeafLife*2/3 - time.Hour), ""},
 		"over":           {a, pair, server, now.Add(LeafLife + time.Hour), "expired on 2027-03-01"},
@@ -129,7 +129,7 @@ func TestParseAuthorityErrors(t *testing.T) {
 
 func TestKubeconfig(t *testing.T) {
 	a := authority(t)
-	pair, _ := a.Issue(Request{CommonName: "admin", Client: true}, now)
+	pair, _ := a.Issue(CertificateRequest{CommonName: "admin", Client: true}, now)
 	in := Kubeconfig{Server: "https://10.0.0.1:6443", Authority: a.PEM().Cert, User: "admin", Pair: pair}
 	data, err := in.Encode()
 	must.NoError(t, err)

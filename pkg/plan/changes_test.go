@@ -32,7 +32,7 @@ func installedWith(t *testing.T, files host.Files, cfg config.Config) *local.Hos
 func run(t *testing.T, h *local.Host, between error) error {
 	t.Helper()
 	some := step.Step{ID: "some-step", Name: "some step", Check: func(context.Context) (step.Diff, error) { return nil, between }}
-	return (&step.Runner{}).Do(t.Context(), step.Plan{{remember(h, local.Master)}, {some}, {accept(h, local.Master)}})
+	return (&step.Runner{}).Do(t.Context(), step.Plan{{remember(h, local.ControlPlane)}, {some}, {accept(h, local.ControlPlane)}})
 }
 
 func TestARunThatFailsLeavesTheSettingsInForce(t *testing.T) {
@@ -41,7 +41,7 @@ func TestARunThatFailsLeavesTheSettingsInForce(t *testing.T) {
 	if err := run(t, installedWith(t, files, first), boom); !errors.Is(err, boom) {
 		t.Fatal(err)
 	}
-	if saved, err := local.ReadSaved(files); err != nil || saved.Role != local.Master {
+	if saved, err := local.ReadSaved(files); err != nil || saved.Role != local.ControlPlane {
 		t.Errorf("a first run that failed left %q, %v: turndown could not take it back", saved.Role, err)
 	}
 	second := first
@@ -76,13 +76,13 @@ func TestARunWithOtherVersionsIsToBeFinished(t *testing.T) {
 
 func TestThePlansKeepTheSettingsOnceAllIsUpToDate(t *testing.T) {
 	h := installedWith(t, host.Files{Root: t.TempDir()}, config.Default())
-	for name, plan := range map[string]step.Plan{"master": Master(h), "worker": Worker(h), "load": Load(h)} {
+	for name, plan := range map[string]step.Plan{"master": ControlPlane(h), "worker": Worker(h), "load": Load(h)} {
 		kept := false
 		for _, s := range plan.Steps() {
 			if kept && !strings.HasPrefix(string(s.ID), "drop-images-") {
 				t.Errorf("%s: %q comes after the settings are kept", name, s.Name)
 			}
-			kept = kept || s.ID == accept(h, local.Master).ID
+			kept = kept || s.ID == accept(h, local.ControlPlane).ID
 		}
 		if !kept {
 			t.Errorf("%s does not keep its settings", name)

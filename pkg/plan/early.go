@@ -21,7 +21,7 @@ import (
 // earlyKubelet returns the steps that start the kubelet of a new host, on a control plane
 // with the API server, whose static pod is apiServer.
 func earlyKubelet(
-	network parts.Network, node parts.Node, apiServer step.Step, join parts.Join, needs ...step.ID,
+	network parts.PodNetwork, node parts.NodeComponents, apiServer step.Step, join parts.Join, needs ...step.ID,
 ) []step.Step {
 	start := node.Kubelet.Start()
 	configure := early(network, join, start, node.Kubelet.Configure()).Needing(needs...)
@@ -32,7 +32,7 @@ func earlyKubelet(
 
 // early returns s as a step before the start of the kubelet of a new host. It has no Undo, because
 // a later step does the same.
-func early(network parts.Network, join parts.Join, start, s step.Step) step.Step {
+func early(network parts.PodNetwork, join parts.Join, start, s step.Step) step.Step {
 	check := s.Check
 	s.ID, s.Name, s.Undo = "early-"+s.ID, s.Name+" before docker0 moves", nil
 	s.Check = func(ctx context.Context) (step.Diff, error) {
@@ -46,7 +46,7 @@ func early(network parts.Network, join parts.Join, start, s step.Step) step.Step
 
 // earlyAPIServer is the step that waits for the container of the API server. The move
 // of docker0 ends the kubelet, which would otherwise create the container afterwards.
-func earlyAPIServer(network parts.Network, control parts.ControlPlane, join parts.Join) step.Step {
+func earlyAPIServer(network parts.PodNetwork, control parts.ControlPlane, join parts.Join) step.Step {
 	started := control.StaticPod("kube-apiserver").Started
 	return ifNew(network, join, parts.Watched(step.Wait(
 		"early-apiserver", "start the API server before docker0 moves", started, parts.RunningKubelet().Explain)))
@@ -57,7 +57,7 @@ func earlyAPIServer(network parts.Network, control parts.ControlPlane, join part
 // get addresses of that network. It excludes the step where docker0 does not
 // move, and on a joining control plane, whose API server waits until its etcd is a
 // member.
-func ifNew(network parts.Network, join parts.Join, s step.Step) step.Step {
+func ifNew(network parts.PodNetwork, join parts.Join, s step.Step) step.Step {
 	check := s.Check
 	s.Check = func(ctx context.Context) (step.Diff, error) {
 		if !network.IsNew() {

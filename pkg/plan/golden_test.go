@@ -25,10 +25,10 @@ func TestStepsOfThePlans(t *testing.T) {
 		plan func(*local.Host) step.Plan
 		set  func(*config.Config)
 	}{
-		"master":         {Master, func(*config.Config) {}},
-		"master-join":    {Master, join},
-		"master-flannel": {Master, plugin(config.CNIFlannel)},
-		"master-none":    {Master, plugin(config.CNINone)},
+		"master":         {ControlPlane, func(*config.Config) {}},
+		"master-join":    {ControlPlane, join},
+		"master-flannel": {ControlPlane, plugin(config.CNIFlannel)},
+		"master-none":    {ControlPlane, plugin(config.CNINone)},
 		"worker":         {Worker, func(c *config.Config) { c.MasterIP = netip.MustParseAddr("10.0.0.2") }},
 		"worker-flannel": {Worker, plugin(config.CNIFlannel)},
 		"load":           {Load, func(*config.Config) {}},
@@ -48,7 +48,7 @@ func TestStepsOfThePlans(t *testing.T) {
 func TestMasterSaysThatHostsCanJoin(t *testing.T) {
 	cfg := config.Default()
 	cfg.HostName, cfg.IPAddress = "one", netip.MustParseAddr("10.0.0.1")
-	steps := Master(installedWith(t, host.Files{Root: t.TempDir()}, cfg)).Steps()
+	steps := ControlPlane(installedWith(t, host.Files{Root: t.TempDir()}, cfg)).Steps()
 	if !slices.ContainsFunc(steps, func(s step.Step) bool { return s.ID == localcluster.LetsJoin }) {
 		t.Errorf("the plan of a control plane has no step %q", localcluster.LetsJoin)
 	}

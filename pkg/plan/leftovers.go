@@ -58,7 +58,7 @@ func containersLeft(ctx context.Context) (left []string, err error) {
 	if engine.Answers(ctx) != nil {
 		return nil, nil // the step of the main Docker reports a stopped Docker
 	}
-	names, err := engine.Own(ctx)
+	names, err := engine.HostContainers(ctx)
 	for _, name := range names {
 		left = append(left, "container "+name)
 	}

@@ -22,7 +22,7 @@ const namedPolicies = 3
 // API server answers, and on a worker, which may not list them.
 func UnenforcedPolicies(ctx context.Context, h *local.Host) error {
 	plugin := h.Config.CNIPlugin
-	if h.Saved.Role != local.Master || plugin != config.CNIBridge && plugin != config.CNIFlannel {
+	if h.Saved.Role != local.ControlPlane || plugin != config.CNIBridge && plugin != config.CNIFlannel {
 		return nil
 	}
 	ctx, cancel := step.Checking(h.Limited(ctx))

@@ -28,7 +28,7 @@ func Boot(ctx context.Context, h *local.Host) error {
 	if err := errors.Join(kubelet.ShareMounts(h.Files), p.Node.ServiceRoute.Restore()); err != nil {
 		return err
 	}
-	if !h.OwnNetwork() {
+	if !h.ManagesNetwork() {
 		return nil
 	}
 	if err := p.Network.Overlay.Boot(ctx); err != nil {

@@ -39,7 +39,7 @@ func remember(h *local.Host, role string) step.Step {
 			if err := files.Apply(ctx); err != nil {
 				return err
 			}
-			return errors.Join(process.InstallSelf(h.Files, local.Binary), h.Files.Remove(local.KeptFile))
+			return errors.Join(process.InstallSelf(h.Files, local.Binary), h.Files.Remove(local.KeptImagesFile))
 		},
 		Undo: func(ctx context.Context) error {
 			look := func(ctx context.Context) error { return nothingLeft(ctx, h) }
@@ -109,7 +109,7 @@ func forget(h *local.Host, role string) error {
 			return err
 		}
 	}
-	if err := h.Files.Write(local.KeptFile, []byte(role+"\n"), 0o600); err != nil {
+	if err := h.Files.Write(local.KeptImagesFile, []byte(role+"\n"), 0o600); err != nil {
 		return err
 	}
 	return h.Files.Drop(local.Binary, local.CompleteFile, local.OpenFile, registry.SavedPath, local.RoleFile, local.OwnersPath, etcd.LeftFile)
@@ -119,6 +119,6 @@ func forget(h *local.Host, role string) error {
 // the directories that any host may have. /etc/cni/net.d is not among them,
 // because containerd creates it and exits when it is removed.
 func madeDirs(files host.Files) step.Step {
-	return host.MadeDirs(files, append(controlplane.Dirs(), kubelet.Dir, kubelet.Dir+"/pki",
+	return host.CreatedDirs(files, append(controlplane.Dirs(), kubelet.Dir, kubelet.Dir+"/pki",
 		"/opt/cni", image.CNIDir, "/var/lib/cni", "/var/log/pods", "/var/log/containers", "/var/log/kubernetes"))
 }

@@ -32,7 +32,7 @@ import (
 // podNetwork is the stage in which a host gets its subnet from flannel and moves
 // docker0 onto it, unless another CNI plugin provides the pod network. The steps
 // beside run while flanneld starts.
-func podNetwork(n parts.Network, beside ...step.Step) step.Plan {
+func podNetwork(n parts.PodNetwork, beside ...step.Step) step.Plan {
 	return step.Plan{
 		append(beside,
 			n.OnDocker0(n.Flanneld.Start().UndoAfter(containerd.PodsID, kubelet.JoinID, maindocker.Docker0ID)),
@@ -42,14 +42,14 @@ func podNetwork(n parts.Network, beside ...step.Step) step.Plan {
 			n.CNI(), n.OnDocker0(n.Flanneld.Overlay()),
 		},
 		{
-			n.OnDocker0(n.Overlay.Open().UndoAfter(host.MadeDirsID)),
+			n.OnDocker0(n.Overlay.Open().UndoAfter(host.CreatedDirsID)),
 			n.OnDocker0(n.Filter.Step().UndoAfter(containerd.PodsID)),
-			n.KeepSysctls(), n.BootUnit().UndoAfter(host.MadeDirsID),
+			n.KeepSysctls(), n.BootUnit().UndoAfter(host.CreatedDirsID),
 		},
 	}
 }
 
-func beforeKubelet(n parts.Node) step.Plan {
+func beforeKubelet(n parts.NodeComponents) step.Plan {
 	configure := n.Kubelet.Configure().UndoAfter(
 		containerd.PodsID, kubelet.JoinID, maindocker.Docker0ID, flannel.StartID, containerd.LeaveCNIID)
 	return step.Plan{
@@ -69,12 +69,12 @@ func cniPlugins(images parts.Images) step.Step {
 }
 
 // startAgent needs a client certificate for etcd.
-func startAgent(s agent.Service) step.Step {
+func startAgent(s agent.Installation) step.Step {
 	return s.Start().UndoAfter(containerd.PodsID, kubelet.JoinID, flannel.StartID)
 }
 
 // keepNetwork returns the steps that keep what pods and kube-proxy need on a host.
-func keepNetwork(n parts.Network, proxy containerd.Proxy) []step.Step {
+func keepNetwork(n parts.PodNetwork, proxy containerd.Proxy) []step.Step {
 	return []step.Step{n.KeepPods(), proxy.KeepServices(), n.KeepHostPorts()}
 }
 

@@ -31,10 +31,10 @@ var orderOfUndo = [][2]step.ID{
 	{kubelet.JoinID, flannel.StartID},
 	{kubelet.JoinID, kubelet.ConfigureID},
 	{kubelet.JoinID, agent.StartID},
-	{controlplane.LateID, kubelet.StartID},
-	{controlplane.LateInNewClusterID, kubelet.StartID},
-	{host.MadeDirsID, kubelet.StartID},
-	{host.MadeDirsID, maindocker.OverlayID},
+	{controlplane.ControllersID, kubelet.StartID},
+	{controlplane.ControllersInNewClusterID, kubelet.StartID},
+	{host.CreatedDirsID, kubelet.StartID},
+	{host.CreatedDirsID, maindocker.OverlayID},
 	{kubelet.StartID, maindocker.Docker0ID},
 	{containerd.PodsID, "host-filter"},
 	{"load-flannel-bootstrap-docker", bootstrapdocker.StartID},
@@ -109,7 +109,7 @@ func plansOfAllHosts(t *testing.T) map[string]step.Plan {
 			plan       func(*local.Host) step.Plan
 			join, lost bool
 		}{
-			"master": {Master, false, false}, "joining master": {Master, true, false}, "master without settings": {Master, false, true},
+			"master": {ControlPlane, false, false}, "joining master": {ControlPlane, true, false}, "master without settings": {ControlPlane, false, true},
 			"worker": {Worker, false, false}, "worker without settings": {Worker, false, true},
 		} {
 			cfg := config.Default()

@@ -18,7 +18,7 @@ import (
 // that gets its certificate by the token.
 func Worker(h *local.Host) step.Plan {
 	p := parts.New(h.WithImages(h.ImagesOf(local.Worker)), local.Worker)
-	early := earlyKubelet(p.Network, p.Node, p.ControlPlane.StaticPods.Early().If(false), p.Join)
+	early := earlyKubelet(p.Network, p.Node, p.ControlPlane.StaticPods.WriteAPIServer().If(false), p.Join)
 	return slices.Concat(
 		step.Plan{{remember(h, local.Worker), preflight.Room(h)}}, h.Supply.Plan,
 		workerEngines(p),
@@ -55,11 +55,11 @@ func workerEngines(p parts.Parts) step.Plan {
 }
 
 // joinCluster is the stage in which the kubelet joins and its node becomes Ready.
-func joinCluster(node parts.Node, network parts.Network, join parts.Join) step.Plan {
+func joinCluster(node parts.NodeComponents, network parts.PodNetwork, join parts.Join) step.Plan {
 	return step.Plan{
-		{node.Kubelet.Start().UndoAfter(host.MadeDirsID)},
+		{node.Kubelet.Start().UndoAfter(host.CreatedDirsID)},
 		{membership.Joined(node).UndoAfter(kubelet.StartID)},
 		keepNetwork(network, node.Proxy),
-		{madeDirs(node.Kubelet.Files), join.Forget(), node.Mark(), node.WaitReady()},
+		{madeDirs(node.Kubelet.Files), join.Forget(), node.Label(), node.WaitReady()},
 	}
 }

@@ -42,7 +42,7 @@ type Registry struct {
 }
 
 // New reads the files that the settings name, and, without a user or token, Docker's credentials.
-func New(ctx context.Context, s config.Registry) (*Registry, error) {
+func New(ctx context.Context, s config.RegistrySettings) (*Registry, error) {
 	r := &Registry{Address: s.Address, Insecure: s.Insecure}
 	r.Auth.Username, r.Auth.Password, r.Auth.RegistryToken = s.Username, s.Password, s.Token
 	for _, file := range []struct {

@@ -203,7 +203,7 @@ func TestNewNamesWhatIsWrong(t *testing.T) {
 	dir := t.TempDir()
 	text := filepath.Join(dir, "text")
 	must.NoError(t, os.WriteFile(text, []byte("no certificate"), 0o600))
-	for want, s := range map[string]config.Registry{
+	for want, s := range map[string]config.RegistrySettings{
 		"registry.ca: " + dir + "/none: must be a file": {CA: dir + "/none"},
 		"registry.ca: contains no PEM certificate":      {CA: text},
 		"registry.cert and registry.key: must be":       {Cert: text, Key: text},
@@ -219,7 +219,7 @@ func TestCredentialsOfDocker(t *testing.T) {
 	t.Setenv("DOCKER_CONFIG", t.TempDir())
 	const docker = `{"auths": {"registry.example.com:5000": {"auth": "bWU6c2VjcmV0"}}}`
 	must.NoError(t, os.WriteFile(filepath.Join(os.Getenv("DOCKER_CONFIG"), "config.json"), []byte(docker), 0o600))
-	r, err := New(t.Context(), config.Registry{Address: "registry.example.com:5000/k8s"})
+	r, err := New(t.Context(), config.RegistrySettings{Address: "registry.example.com:5000/k8s"})
 	if err != nil || r.Auth.Username != "me" || r.Auth.Password != "secret" || r.Authorization() != "Basic bWU6c2VjcmV0" {
 		t.Errorf("%+v %v", r, err)
 	}

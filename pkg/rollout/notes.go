@@ -12,16 +12,16 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 )
 
-// Notes are the phases that hosts have noted, each in an annotation of its node. A kubelet
+// Annotations are the phases that hosts have noted, each in an annotation of its node. A kubelet
 // may write it on its own node.
-type Notes struct {
+type Annotations struct {
 	API        kube.Connect
 	Annotation string
 	Operation  string // for errors: "the rotation"
 }
 
 // Note notes that the host of a node has reached a phase.
-func (n Notes) Note(ctx context.Context, p Phase, node string) error {
+func (n Annotations) Note(ctx context.Context, p OperationPhase, node string) error {
 	client, err := n.API.Client()
 	if err != nil {
 		return err
@@ -35,7 +35,7 @@ func (n Notes) Note(ctx context.Context, p Phase, node string) error {
 }
 
 // Behind returns the hosts that have not noted a phase.
-func (n Notes) Behind(ctx context.Context, p Phase, hosts []string) (names []string, err error) {
+func (n Annotations) Behind(ctx context.Context, p OperationPhase, hosts []string) (names []string, err error) {
 	client, err := n.API.Client()
 	if err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func (n Notes) Behind(ctx context.Context, p Phase, hosts []string) (names []str
 
 // Passed reports whether the host of a node has noted a later phase, or a phase of a later
 // operation.
-func (n Notes) Passed(ctx context.Context, p Phase, node string) (bool, error) {
+func (n Annotations) Passed(ctx context.Context, p OperationPhase, node string) (bool, error) {
 	client, err := n.API.Client()
 	if err != nil {
 		return false, err
@@ -64,7 +64,7 @@ func (n Notes) Passed(ctx context.Context, p Phase, node string) (bool, error) {
 }
 
 // read returns what a host has noted, or "" if it has noted nothing or has no node.
-func (n Notes) read(ctx context.Context, client kubernetes.Interface, node string) (string, error) {
+func (n Annotations) read(ctx context.Context, client kubernetes.Interface, node string) (string, error) {
 	found, err := client.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return "", nil

@@ -14,19 +14,19 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Phase is a phase of an operation on all hosts.
-type Phase struct {
+// OperationPhase is a phase of an operation on all hosts.
+type OperationPhase struct {
 	// ID is that of the operation, and of no other: its beginning in UTC, as time.RFC3339.
 	ID     string
 	Number int // phases are numbered in their order
 }
 
 // String returns the text that a node has once its host has reached the phase.
-func (p Phase) String() string { return fmt.Sprintf("%s/%d", p.ID, p.Number) }
+func (p OperationPhase) String() string { return fmt.Sprintf("%s/%d", p.ID, p.Number) }
 
 // before reports whether a noted phase is a later one, or of a later operation. The IDs are
 // as long as one another, so they sort as their times.
-func (p Phase) before(noted string) bool {
+func (p OperationPhase) before(noted string) bool {
 	id, text, _ := strings.Cut(noted, "/")
 	number, err := strconv.Atoi(text)
 	return err == nil && (p.ID < id || p.ID == id && p.Number < number)
@@ -35,19 +35,19 @@ func (p Phase) before(noted string) bool {
 // Hosts returns the names of the hosts that must reach a phase.
 type Hosts func(context.Context) ([]string, error)
 
-// Group are hosts that must reach the phases of an operation together.
-type Group struct {
-	Hosts Hosts
-	Notes Notes
+// HostGroup are hosts that must reach the phases of an operation together.
+type HostGroup struct {
+	Hosts       Hosts
+	Annotations Annotations
 }
 
 // Behind returns the hosts that have not reached a phase.
-func (g Group) Behind(ctx context.Context, p Phase) ([]string, error) {
+func (g HostGroup) Behind(ctx context.Context, p OperationPhase) ([]string, error) {
 	all, err := g.Hosts(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return g.Notes.Behind(ctx, p, all)
+	return g.Annotations.Behind(ctx, p, all)
 }
 
 // BehindError lists the hosts that have not reached a phase in time.
@@ -57,7 +57,7 @@ func (e *BehindError) Error() string { return "wait for " + strings.Join(e.Hosts
 
 // Await waits until all hosts have reached the phase that current returns. At the limit of
 // ctx, it fails with a BehindError.
-func (g Group) Await(ctx context.Context, current func(context.Context) (Phase, error)) error {
+func (g HostGroup) Await(ctx context.Context, current func(context.Context) (OperationPhase, error)) error {
 	var late *BehindError
 	err := step.Until(ctx, func(ctx context.Context) error {
 		now, err := current(ctx)

@@ -57,7 +57,7 @@ func (n *nodes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 const annotation = "example.com/phase"
 
 // serve returns the notes of nodes, whose hosts have noted nothing yet.
-func serve(t *testing.T, names ...string) Notes {
+func serve(t *testing.T, names ...string) Annotations {
 	t.Helper()
 	n := &nodes{all: map[string]map[string]string{}}
 	for _, name := range names {
@@ -66,7 +66,7 @@ func serve(t *testing.T, names ...string) Notes {
 	server := httptest.NewServer(n)
 	t.Cleanup(server.Close)
 	connect := func() (*rest.Config, error) { return &rest.Config{Host: server.URL}, nil }
-	return Notes{API: kube.Connect(connect), Annotation: annotation, Operation: "the test"}
+	return Annotations{API: kube.Connect(connect), Annotation: annotation, Operation: "the test"}
 }
 
 func hosts(names ...string) Hosts {
@@ -77,17 +77,17 @@ func hosts(names ...string) Hosts {
 func TestWhatAHostHasPassed(t *testing.T) {
 	const first, second = "2026-09-30T23:59:59Z", "2026-10-01T00:00:00Z"
 	for _, c := range []struct {
-		of    Phase
+		of    OperationPhase
 		noted string
 		want  bool
 	}{
-		{Phase{first, 2}, "", false},
-		{Phase{first, 2}, "unreadable", false},
-		{Phase{first, 2}, first + "/1", false},
-		{Phase{first, 2}, first + "/2", false},
-		{Phase{first, 2}, first + "/3", true},
-		{Phase{first, 3}, second + "/1", true},
-		{Phase{second, 1}, first + "/3", false},
+		{OperationPhase{first, 2}, "", false},
+		{OperationPhase{first, 2}, "unreadable", false},
+		{OperationPhase{first, 2}, first + "/1", false},
+		{OperationPhase{first, 2}, first + "/2", false},
+		{OperationPhase{first, 2}, first + "/3", true},
+		{OperationPhase{first, 3}, second + "/1", true},
+		{OperationPhase{second, 1}, first + "/3", false},
 	} {
 		if got := c.of.before(c.noted); got != c.want {
 			t.Errorf("%v after %q: %t", c.of, c.noted, got)
@@ -97,17 +97,17 @@ func TestWhatAHostHasPassed(t *testing.T) {
 
 // TestWhoIsBehind: a host without a node has reached nothing.
 func TestWhoIsBehind(t *testing.T) {
-	notes, phase := serve(t, "one", "two"), Phase{"2026-09-30T23:59:59Z", 1}
-	group := Group{Hosts: hosts("one", "two", "gone"), Notes: notes}
+	notes, phase := serve(t, "one", "two"), OperationPhase{"2026-09-30T23:59:59Z", 1}
+	group := HostGroup{Hosts: hosts("one", "two", "gone"), Annotations: notes}
 	must.NoError(t, notes.Note(t.Context(), phase, "two"))
 	for number, want := range map[int][]string{1: {"one", "gone"}, 2: {"one", "two", "gone"}} {
-		got, err := group.Behind(t.Context(), Phase{phase.ID, number})
+		got, err := group.Behind(t.Context(), OperationPhase{phase.ID, number})
 		if !slices.Equal(got, want) || err != nil {
 			t.Errorf("phase %d: %q, %v, want %q", number, got, err, want)
 		}
 	}
 	for number, want := range map[int]bool{0: true, 1: false, 2: false} {
-		passed, err := notes.Passed(t.Context(), Phase{phase.ID, number}, "two")
+		passed, err := notes.Passed(t.Context(), OperationPhase{phase.ID, number}, "two")
 		if passed != want || err != nil {
 			t.Errorf("phase %d is passed: %t, %v", number, passed, err)
 		}
@@ -122,16 +122,16 @@ func TestWhoIsBehind(t *testing.T) {
 
 // TestAWaitEndsOnceAllHostsHaveNotedThePhase: each agent notes it in its own time.
 func TestAWaitEndsOnceAllHostsHaveNotedThePhase(t *testing.T) {
-	notes, phase := serve(t, "one", "two"), Phase{"2026-09-30T23:59:59Z", 1}
+	notes, phase := serve(t, "one", "two"), OperationPhase{"2026-09-30T23:59:59Z", 1}
 	must.NoError(t, notes.Note(t.Context(), phase, "one"))
 	looks := 0
-	current := func(ctx context.Context) (Phase, error) {
+	current := func(ctx context.Context) (OperationPhase, error) {
 		if looks++; looks == 3 {
 			return phase, notes.Note(ctx, phase, "two")
 		}
 		return phase, nil
 	}
-	group := Group{Hosts: hosts("one", "two"), Notes: notes}
+	group := HostGroup{Hosts: hosts("one", "two"), Annotations: notes}
 	must.NoError(t, group.Await(step.WithLimit(t.Context(), 20*time.Second), current))
 	if looks != 3 {
 		t.Errorf("%d looks", looks)
@@ -140,10 +140,10 @@ func TestAWaitEndsOnceAllHostsHaveNotedThePhase(t *testing.T) {
 
 // TestAWaitNamesTheHostsThatAreBehind: an administrator must start them.
 func TestAWaitNamesTheHostsThatAreBehind(t *testing.T) {
-	notes, phase := serve(t, "one", "two"), Phase{"2026-09-30T23:59:59Z", 1}
+	notes, phase := serve(t, "one", "two"), OperationPhase{"2026-09-30T23:59:59Z", 1}
 	must.NoError(t, notes.Note(t.Context(), phase, "one"))
-	current := func(context.Context) (Phase, error) { return phase, nil }
-	group := Group{Hosts: hosts("one", "two"), Notes: notes}
+	current := func(context.Context) (OperationPhase, error) { return phase, nil }
+	group := HostGroup{Hosts: hosts("one", "two"), Annotations: notes}
 	err := group.Await(step.WithLimit(t.Context(), 100*time.Millisecond), current)
 	late, ok := errors.AsType[*BehindError](err)
 	if !ok || !slices.Equal(late.Hosts, []string{"two"}) {
@@ -154,8 +154,8 @@ func TestAWaitNamesTheHostsThatAreBehind(t *testing.T) {
 // TestAWaitEndsWithTheOperation: another command may have ended it.
 func TestAWaitEndsWithTheOperation(t *testing.T) {
 	ended := errors.New("another command has ended the operation")
-	current := func(context.Context) (Phase, error) { return Phase{}, step.Final(ended) }
-	group := Group{Hosts: hosts("one"), Notes: serve(t, "one")}
+	current := func(context.Context) (OperationPhase, error) { return OperationPhase{}, step.Final(ended) }
+	group := HostGroup{Hosts: hosts("one"), Annotations: serve(t, "one")}
 	if err := group.Await(t.Context(), current); !errors.Is(err, ended) {
 		t.Errorf("got %v", err)
 	}

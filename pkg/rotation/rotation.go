@@ -68,7 +68,9 @@ func (r Rotation) String() string {
 }
 
 // Rollout returns the phase that each host notes once it has reached it.
-func (r Rotation) Rollout() rollout.Phase { return rollout.Phase{ID: r.ID, Number: int(r.Phase)} }
+func (r Rotation) Rollout() rollout.OperationPhase {
+	return rollout.OperationPhase{ID: r.ID, Number: int(r.Phase)}
+}
 
 // Title returns a subject in words.
 func Title(subject string) string {

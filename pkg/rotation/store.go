@@ -24,11 +24,11 @@ const (
 	followed = "kube-bootstrap.dev/rotation"
 )
 
-// Store gives access to the state.
-type Store struct{ API kube.Connect }
+// StateStore gives access to the state.
+type StateStore struct{ API kube.Connect }
 
 // Read returns the rotation that is under way; nil if none is.
-func (s Store) Read(ctx context.Context) (*Rotation, error) {
+func (s StateStore) Read(ctx context.Context) (*Rotation, error) {
 	client, err := s.API.Client()
 	if err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func (s Store) Read(ctx context.Context) (*Rotation, error) {
 
 // Write creates the state, or replaces the state that r was read from. It fails if
 // another command has changed the state since.
-func (s Store) Write(ctx context.Context, r Rotation) error {
+func (s StateStore) Write(ctx context.Context, r Rotation) error {
 	client, err := s.API.Client()
 	if err != nil {
 		return err
@@ -75,7 +75,7 @@ func (s Store) Write(ctx context.Context, r Rotation) error {
 }
 
 // Remove removes the state, and what workers know of it. Either may be missing.
-func (s Store) Remove(ctx context.Context) error {
+func (s StateStore) Remove(ctx context.Context) error {
 	client, err := s.API.Client()
 	if err != nil {
 		return err
@@ -91,7 +91,7 @@ func (s Store) Remove(ctx context.Context) error {
 }
 
 // Watch opens a watch of the state.
-func (s Store) Watch(ctx context.Context) (watch.Interface, error) {
+func (s StateStore) Watch(ctx context.Context) (watch.Interface, error) {
 	client, err := s.API.Client()
 	if err != nil {
 		return nil, err
@@ -100,6 +100,6 @@ func (s Store) Watch(ctx context.Context) (watch.Interface, error) {
 }
 
 // Notes returns the phases that hosts have noted.
-func (s Store) Notes() rollout.Notes {
-	return rollout.Notes{API: s.API, Annotation: followed, Operation: "the rotation"}
+func (s StateStore) Notes() rollout.Annotations {
+	return rollout.Annotations{API: s.API, Annotation: followed, Operation: "the rotation"}
 }

@@ -33,7 +33,7 @@ type Trust struct {
 // ReadTrust returns the content of the ConfigMap, nil if there is none. genuine
 // reports whether an authority that the worker trusts has signed the text. Write
 // access to the ConfigMap alone therefore cannot replace the authorities of a worker.
-func (s Store) ReadTrust(ctx context.Context, genuine func(text, signature []byte) bool) (*Trust, error) {
+func (s StateStore) ReadTrust(ctx context.Context, genuine func(text, signature []byte) bool) (*Trust, error) {
 	client, err := s.API.Client()
 	if err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func (s Store) ReadTrust(ctx context.Context, genuine func(text, signature []byt
 }
 
 // WriteTrust publishes t, signed by an authority that the workers trust.
-func (s Store) WriteTrust(ctx context.Context, t Trust, sign func(text []byte) ([]byte, error)) error {
+func (s StateStore) WriteTrust(ctx context.Context, t Trust, sign func(text []byte) ([]byte, error)) error {
 	client, err := s.API.Client()
 	if err != nil {
 		return err
@@ -81,7 +81,7 @@ func (s Store) WriteTrust(ctx context.Context, t Trust, sign func(text []byte) (
 }
 
 // WatchTrust opens a watch of the ConfigMap.
-func (s Store) WatchTrust(ctx context.Context) (watch.Interface, error) {
+func (s StateStore) WatchTrust(ctx context.Context) (watch.Interface, error) {
 	client, err := s.API.Client()
 	if err != nil {
 		return nil, err

@@ -43,7 +43,7 @@ func slow(late time.Duration) (s Step, applied *bool) {
 func TestACheckWithoutAnAnswerFindsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := slow(time.Minute)
-		f := (&Runner{}).Look(t.Context(), Plan{{s}})[0]
+		f := (&Runner{}).Check(t.Context(), Plan{{s}})[0]
 		if !IsUnanswered(f.Err) || len(f.Diff) > 0 || !strings.Contains(f.Err.Error(), "no answer within 10s") {
 			t.Errorf("found %v, %v", f.Diff, f.Err)
 		}
@@ -103,7 +103,7 @@ func TestAnInterruptedCheckFindsNothing(t *testing.T) {
 			<-ctx.Done()
 			return Diff{"start Docker"}, &Problem{Name: "docker-stopped", Text: "Docker does not answer"}
 		}}
-		var events []Kind
+		var events []EventKind
 		err := (&Runner{Emit: func(e Event) { events = append(events, e.Kind) }}).Do(ctx, Plan{{s}})
 		if !errors.Is(err, context.Canceled) || len(Problems(err)) > 0 || len(events) > 0 {
 			t.Errorf("%s: %v, events %v", name, err, events)

@@ -54,7 +54,7 @@ func within(ctx context.Context, limit time.Duration) (context.Context, context.
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.forget = context.AfterFunc(ctx, func() { l.end(ctx.Err()) })
-	l.timer = time.AfterFunc(limit, l.look)
+	l.timer = time.AfterFunc(limit, l.check)
 	return l, func() { l.end(context.Canceled) }
 }
 
@@ -76,8 +76,8 @@ func (l *limited) Value(key any) any {
 	return l.Context.Value(key)
 }
 
-// look ends the context, or looks again after the time that is left.
-func (l *limited) look() {
+// check ends the context, or checks again after the time that is left.
+func (l *limited) check() {
 	rest := l.rest()
 	if rest <= 0 {
 		l.end(context.DeadlineExceeded)

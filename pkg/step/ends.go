@@ -30,12 +30,12 @@ type End struct {
 
 // WatchEnds returns an error, with the last line of the log, once a program has
 // ended for good or ends repeatedly; nil when ctx ends. It reports any other end
-// as progress. look returns false for a program that runs, that cannot be
-// looked at, or that ended before since and will be started again.
-func WatchEnds(ctx context.Context, look func(ctx context.Context, since time.Time) (End, bool)) error {
+// as progress. check returns false for a program that runs, that cannot be
+// inspected, or that ended before since and will be started again.
+func WatchEnds(ctx context.Context, check func(ctx context.Context, since time.Time) (End, bool)) error {
 	since, seen, times := time.Now(), "", 0
 	for {
-		if last, ended := look(ctx, since); ended && last.ID != seen {
+		if last, ended := check(ctx, since); ended && last.ID != seen {
 			seen, times = last.ID, times+1
 			text := fmt.Sprintf("%s: %s", last.text(times), last.reason(ctx))
 			if last.final(times, CheckLimit(ctx)) {

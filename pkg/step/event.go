@@ -7,23 +7,23 @@ import (
 	"time"
 )
 
-// Kind is the type of an Event.
-type Kind string
+// EventKind is the type of an Event.
+type EventKind string
 
 // The kinds, in the order in which a step goes through them.
 const (
-	UpToDate Kind = "up-to-date" // nothing to do
-	Started  Kind = "started"    // Apply or Undo was called
-	Progress Kind = "progress"   // Apply reports its current action
-	Done     Kind = "done"       // Apply returned and the second Check was empty
-	Undone   Kind = "undone"     // Undo returned
-	Failed   Kind = "failed"     // see Err
-	Planned  Kind = "planned"    // Runner.Look found a Diff
-	Note     Kind = "note"       // Message is information to read while the step runs
-	Left     Kind = "left"       // the host differs from before in something that is not part of the goal, see Message
+	UpToDate EventKind = "up-to-date" // nothing to do
+	Started  EventKind = "started"    // Apply or Undo was called
+	Progress EventKind = "progress"   // Apply reports its current action
+	Done     EventKind = "done"       // Apply returned and the second Check was empty
+	Undone   EventKind = "undone"     // Undo returned
+	Failed   EventKind = "failed"     // see Err
+	Planned  EventKind = "planned"    // Runner.Look found a Diff
+	Note     EventKind = "note"       // Message is information to read while the step runs
+	Left     EventKind = "left"       // the host differs from before in something that is not part of the goal, see Message
 
 	// Result is the kind of the last line of JSON progress, which is about the whole run.
-	Result Kind = "result"
+	Result EventKind = "result"
 )
 
 // Event is one thing that happened to a step. Steps never print: the caller
@@ -34,7 +34,7 @@ type Event struct {
 	Stages  int       `json:"stages,omitempty"` // number of stages of the plan
 	Step    string    `json:"step"`             // the name of the step, for people
 	ID      ID        `json:"id,omitempty"`     // of the step, for programs
-	Kind    Kind      `json:"kind"`
+	Kind    EventKind `json:"kind"`
 	Message string    `json:"message,omitempty"` // Progress: the current action or wait. Left: what differs from before, and why
 	Bytes   int64     `json:"bytes,omitempty"`   // Progress: done so far, in bytes; 0 if not counted
 	Total   int64     `json:"total,omitempty"`   // Progress: size of the transfer in bytes; 0 if unknown

@@ -89,7 +89,7 @@ func TestAnExcludedStepIsWaitedThrough(t *testing.T) {
 	if len(d.done) != 10 || slices.Max(stages) != 3 {
 		t.Errorf("done: %q; stages with their number: %v", d.done, stages)
 	}
-	if found := r.Look(t.Context(), plan); len(found) != 5 || found[4].ID != "z" || found[4].Stage != 2 {
+	if found := r.Check(t.Context(), plan); len(found) != 5 || found[4].ID != "z" || found[4].Stage != 2 {
 		t.Errorf("found %v", found)
 	}
 }
@@ -120,7 +120,7 @@ func TestAPlanThatCannotRunIsAnErrorBeforeAnythingRuns(t *testing.T) {
 		var d diary
 		var r Runner
 		plan := c.plan(&d)
-		found := r.Look(t.Context(), plan)
+		found := r.Check(t.Context(), plan)
 		for _, err := range []error{r.Do(t.Context(), plan), r.Undo(t.Context(), plan), found[0].Err} {
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s: got %v, want %s", name, err, c.want)

@@ -36,21 +36,21 @@ type Finding struct {
 	Err   error // the Check failed or got no answer
 }
 
-// Look calls Check of every step of every stage, all at the same time, and
+// Check calls Check of every step of every stage, all at the same time, and
 // changes nothing. If a server does not answer, all Checks that need it time
 // out together instead of one after another.
-func (r *Runner) Look(ctx context.Context, plan Plan) []Finding {
+func (r *Runner) Check(ctx context.Context, plan Plan) []Finding {
 	g, err := r.begin(plan)
 	if err != nil {
 		return []Finding{{Step: "the plan", Err: err}}
 	}
 	nodes := g.wantedNodes()
 	found := make([]Finding, len(nodes))
-	each(nodes, func(i int, n *node) error { found[i] = r.look(ctx, n); return nil })
+	each(nodes, func(i int, n *node) error { found[i] = r.check(ctx, n); return nil })
 	return found
 }
 
-func (r *Runner) look(ctx context.Context, n *node) Finding {
+func (r *Runner) check(ctx context.Context, n *node) Finding {
 	f := Finding{Stage: n.stage, ID: n.ID, Step: n.Name}
 	if n.Check == nil {
 		return f
@@ -156,7 +156,7 @@ func (r *Runner) applyStage(ctx context.Context, stage []*node, diffs []Diff) er
 		return err
 	})
 	if first, ok := errors.AsType[stopped](context.Cause(ctx)); ok {
-		return first.because // rather than what it made of the other steps
+		return first.because // the errors of the other steps are consequences of it
 	}
 	return cmp.Or(errs...)
 }
@@ -248,7 +248,7 @@ func (r *Runner) begin(plan Plan) (*Graph, error) {
 	return g, nil
 }
 
-func (n *node) event(kind Kind) Event {
+func (n *node) event(kind EventKind) Event {
 	return Event{Stage: n.stage, ID: n.ID, Step: n.Name, Kind: kind}
 }
 

@@ -33,7 +33,7 @@ func TestDoThenLookThenUndo(t *testing.T) {
 	plan := Plan{{cell("a", &a)}, {cell("b", &b)}}
 	var r Runner
 	must.NoError(t, r.Do(t.Context(), plan))
-	for _, f := range r.Look(t.Context(), plan) {
+	for _, f := range r.Check(t.Context(), plan) {
 		if len(f.Diff) > 0 || f.Err != nil {
 			t.Errorf("%s: %v %v", f.Step, f.Diff, f.Err)
 		}
@@ -68,7 +68,7 @@ func TestUpToDate(t *testing.T) {
 func TestLookChangesNothing(t *testing.T) {
 	var a atomic.Bool
 	var r Runner
-	if found := r.Look(t.Context(), Plan{{cell("a", &a)}}); len(found[0].Diff) != 1 || a.Load() {
+	if found := r.Check(t.Context(), Plan{{cell("a", &a)}}); len(found[0].Diff) != 1 || a.Load() {
 		t.Errorf("found %v, a=%v", found, a.Load())
 	}
 }

@@ -83,10 +83,10 @@ func Until(ctx context.Context, probe func(context.Context) error, explain func(
 	}
 }
 
-// UntilNone is Until for a look that finds no difference.
-func UntilNone(ctx context.Context, look func(context.Context) (Diff, error), explain func() string) error {
+// UntilNone is Until for a check that finds no difference.
+func UntilNone(ctx context.Context, check func(context.Context) (Diff, error), explain func() string) error {
 	return Until(ctx, func(ctx context.Context) error {
-		diff, err := look(ctx)
+		diff, err := check(ctx)
 		if err == nil && len(diff) > 0 {
 			err = errors.New(diff.String())
 		}
@@ -95,14 +95,14 @@ func UntilNone(ctx context.Context, look func(context.Context) (Diff, error), ex
 }
 
 // Persists reports whether a difference is still there after patience, for a repair that would
-// do harm if the difference ended by itself. A look that fails has observed nothing: it is
+// do harm if the difference ended by itself. A check that fails has observed nothing: it is
 // repeated until the limit of ctx, and its error returned.
-func Persists(ctx context.Context, patience time.Duration, look func(context.Context) (Diff, error)) (persists bool, err error) {
-	waiting, cancel := within(ctx, patience)
+func Persists(ctx context.Context, limit time.Duration, check func(context.Context) (Diff, error)) (persists bool, err error) {
+	waiting, cancel := within(ctx, limit)
 	defer cancel()
 	err = Until(ctx, func(ctx context.Context) error {
-		last := waiting.Err() != nil // before the look begins
-		diff, err := look(ctx)
+		last := waiting.Err() != nil // before the check begins
+		diff, err := check(ctx)
 		if err != nil || len(diff) == 0 {
 			return err
 		}

@@ -15,15 +15,15 @@ type wire struct {
 // fields is an Event without its methods.
 type fields Event
 
-// told is an error that another process reported as JSON.
-type told struct {
+// reportedError is an error that another process reported as JSON.
+type reportedError struct {
 	text     string
 	problems []*Problem
 }
 
-func (t *told) Error() string { return t.text }
+func (t *reportedError) Error() string { return t.text }
 
-func (t *told) Unwrap() []error {
+func (t *reportedError) Unwrap() []error {
 	var all []error
 	for _, p := range t.problems {
 		all = append(all, p)
@@ -51,7 +51,7 @@ func (e *Event) UnmarshalJSON(data []byte) error {
 	}
 	*e = Event(w.fields)
 	if w.Error != "" {
-		e.Err = &told{w.Error, w.Problems}
+		e.Err = &reportedError{w.Error, w.Problems}
 	}
 	return nil
 }

@@ -61,7 +61,7 @@ func unit(verb string) (code int) {
 		lock := func(ctx context.Context) (context.Context, func(), error) {
 			return host.LockInBackground(ctx, "/run/kube-bootstrap.lock")
 		}
-		log(fmt.Sprint(upkeep.Resident{Lock: lock, Log: log}.Run(context.Background())))
+		log(fmt.Sprint(upkeep.Agent{Lock: lock, Log: log}.Run(context.Background())))
 	}
 	return 0
 }
@@ -72,9 +72,9 @@ func TestEveryStepOfAMaster(t *testing.T) {
 	h, err := local.Open(cfg)
 	must.NoError(t, err)
 	var runner step.Runner
-	h = h.Resolve(t.Context(), local.Master)
-	must.NoError(t, runner.Do(t.Context(), preflight.Plan(h, local.Master)))
-	master := plan.Master(h)
+	h = h.Resolve(t.Context(), local.ControlPlane)
+	must.NoError(t, runner.Do(t.Context(), preflight.Plan(h, local.ControlPlane)))
+	master := plan.ControlPlane(h)
 	before := world(t)
 	t.Cleanup(func() { // also after a failure: the next run wants a fresh host
 		if err := errors.Join(h.Suspend(), runner.Undo(context.Background(), master)); err != nil {
@@ -159,7 +159,7 @@ func together(steps []step.Step, settings step.Step) step.Step {
 	return step.Step{
 		ID: "kubelet", Name: fmt.Sprintf("%s to %s", first, last),
 		Check: func(ctx context.Context) (all step.Diff, err error) {
-			for _, f := range runner.Look(ctx, stages) {
+			for _, f := range runner.Check(ctx, stages) {
 				all, err = append(all, f.Diff...), errors.Join(err, f.Err)
 			}
 			return all, err

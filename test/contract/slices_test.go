@@ -32,7 +32,7 @@ func TestSlicesOfPods(t *testing.T) {
 	before := world(t)
 	h, err := local.Open(config.Default())
 	must.NoError(t, err)
-	all := plan.Master(h).Steps()
+	all := plan.ControlPlane(h).Steps()
 	pods := all[slices.IndexFunc(all, func(s step.Step) bool { return s.ID == containerd.PodsID })]
 	must.NoError(t, pods.Apply(t.Context()))
 	if _, err := host.Run(t.Context(), "sh", "-c", podSlices); err != nil {

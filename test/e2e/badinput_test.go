@@ -57,7 +57,7 @@ var badInputs = []bad{
 	{name: "worker without MASTER_IP", run: asWorker, says: "masterIP: Required value", code: "2"},
 	{
 		name: "unreachable master", make: "ip route add unreachable 192.0.2.1", undo: "ip route del unreachable 192.0.2.1",
-		run: asWorker + "--master-ip 192.0.2.1", problem: "master-unreachable", says: "192.0.2.1:6443 cannot be reached", code: "3",
+		run: asWorker + "--master-ip 192.0.2.1", problem: "control-plane-unreachable", says: "192.0.2.1:6443 cannot be reached", code: "3",
 	},
 	{name: "malformed version", run: asMaster + " --kubernetes-version latest", says: "kubernetesVersion: Invalid value", code: "2"},
 	{name: "malformed CIDR", run: asMaster + " --flannel-network 10.1.0.0", says: "flannelNetwork: Invalid value", code: "2"},

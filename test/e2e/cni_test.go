@@ -95,8 +95,8 @@ func networkManifest(t *testing.T, master machine) string {
 	t.Helper()
 	versions, err := image.For("", image.Versions{})
 	must.NoError(t, err)
-	text, err := addon.Addons{Settings: func() (addon.Settings, error) {
-		return addon.Settings{
+	text, err := addon.Applier{Values: func() (addon.Values, error) {
+		return addon.Values{
 			FlannelImage: image.Ref(versions, "flannel"), Backend: "host-gw",
 			PodCIDR: netip.MustParsePrefix("10.1.0.0/16"), Server: "https://" + master.ip + ":6443",
 		}, nil

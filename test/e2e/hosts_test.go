@@ -61,7 +61,7 @@ func prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	build, err := offline.NewBuild(ctx, offline.Options{Versions: versions, Quick: true})
+	build, err := offline.NewBuild(ctx, offline.BuildOptions{Versions: versions, Quick: true})
 	if err != nil {
 		return err
 	}
@@ -79,9 +79,9 @@ func prepare(ctx context.Context) error {
 func hosts(t *testing.T, hostImage, subnet string, names ...string) []machine {
 	t.Helper()
 	options := cluster.Options{
-		Options: session.Options{Name: names[0], Provider: containers.EngineChoice{}},
-		Request: topology.Request{Hosts: names, HostImage: hostImage, Subnet: netip.MustParsePrefix(subnet)},
-		Bundle:  built.bundle, Binary: built.binary, KeepImages: true,
+		Selection: session.Selection{Name: names[0], Provider: containers.EngineChoice{}},
+		Request:   topology.Request{Hosts: names, HostImage: hostImage, Subnet: netip.MustParsePrefix(subnet)},
+		Bundle:    built.bundle, Binary: built.binary, KeepImages: true,
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Minute) // it may build the image of the hosts
 	defer cancel()

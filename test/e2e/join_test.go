@@ -52,7 +52,7 @@ func refusedJoins(t *testing.T, master, bare machine, bundle string) {
 	}
 	stop()
 	t.Run("unreachable master", func(t *testing.T) {
-		refused(t, bare, with(func(j *joinToken) { j.MasterIP = bare.ip }).line(bundle), "master-unreachable")
+		refused(t, bare, with(func(j *joinToken) { j.MasterIP = bare.ip }).line(bundle), "control-plane-unreachable")
 	})
 	t.Run("expired token", func(t *testing.T) {
 		time.Sleep(time.Until(short.Expires.Add(time.Second)))

@@ -157,7 +157,7 @@ func (r remote) refusesKubectlOfNode(t *testing.T, env []string) {
 	replace := `printf '#!/bin/sh\ntouch ` + ran + `\n' >/root/kubectl && chmod 755 /root/kubectl && docker cp /root/kubectl kubelet:/usr/local/bin/kubectl`
 	r.run(t, env, "node", "ssh", "master-1", "--cluster", "e2e-r", "--", replace)
 	r.kubectl(t, env)
-	here, err := session.Options{Name: "e2e-r"}.WithDefaults()
+	here, err := session.Selection{Name: "e2e-r"}.WithDefaults()
 	must.NoError(t, err)
 	must.NoError(t, os.Remove(here.Bundle()))
 	if out, err := r.try(t, env, "cluster", "kubectl", "--name", "e2e-r", "get", "nodes"); err == nil || !strings.Contains(out+err.Error(), "[kubectl-bundle]") {
@@ -185,9 +185,9 @@ func (r remote) certificates(t *testing.T) {
 	must(err)
 	ca, err := pki.NewAuthority("engine", key, now)
 	must(err)
-	server, err := ca.Issue(pki.Request{CommonName: "engine", Hosts: []string{remoteAddr}}, now)
+	server, err := ca.Issue(pki.CertificateRequest{CommonName: "engine", Hosts: []string{remoteAddr}}, now)
 	must(err)
-	user, err := ca.Issue(pki.Request{CommonName: "user", Client: true}, now)
+	user, err := ca.Issue(pki.CertificateRequest{CommonName: "user", Client: true}, now)
 	must(err)
 	for name, data := range map[string][]byte{"ca.pem": ca.PEM().Cert, "server.pem": server.Cert, "server-key.pem": server.Key, "cert.pem": user.Cert, "key.pem": user.Key} {
 		must(os.WriteFile(filepath.Join(r.dir, name), data, 0o600))

@@ -95,7 +95,7 @@ is cached, so that a second build of the same takes seconds.`,
 	settings.AddFlags(c, config.Offline)
 	source.AddFlags(c.Flags(), config.Build|config.Sign)
 	con.AddRecords(c.Flags())
-	var o offline.Options
+	var o offline.BuildOptions
 	c.Flags().StringSliceVar(&o.Archs, "arch", nil, "architectures to build for, comma separated (default this machine's): "+strings.Join(config.Arches, ", "))
 	output := addFileOutput(c)
 	c.Flags().StringSliceVar(&o.Images, "images", nil, "only these images, comma separated (default all that a cluster needs): etcd, flannel, hyperkube, coredns, pause")
@@ -136,7 +136,7 @@ func archs(given []string) ([]string, error) {
 	return slices.Compact(names), nil
 }
 
-func buildBundle(ctx context.Context, con *console.Console, format output.Format, o offline.Options) error {
+func buildBundle(ctx context.Context, con *console.Console, format output.Format, o offline.BuildOptions) error {
 	b, err := offline.NewBuild(ctx, o)
 	if err != nil {
 		return err

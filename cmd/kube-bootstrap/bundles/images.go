@@ -37,7 +37,7 @@ func ForHosts(ctx context.Context, say func(string), cfg config.Config) (Images,
 	if path := offline.PulledPath(v, runtime.GOARCH); holds(path, v) {
 		return Images{Bundle: path}, nil
 	}
-	for _, o := range []offline.Options{buildAll(v), buildOf(v, cfg.Addons)} {
+	for _, o := range []offline.BuildOptions{buildAll(v), buildOf(v, cfg.Addons)} {
 		if holds(o.Output, v) {
 			return building(ctx, say, o, nil)
 		}
@@ -78,12 +78,12 @@ func holds(path string, v image.Versions) bool {
 }
 
 // buildAll returns the build of a bundle of all images.
-func buildAll(v image.Versions) offline.Options {
-	return offline.Options{Versions: v, Quick: true, Output: offline.DefaultPath(v, runtime.GOARCH)}
+func buildAll(v image.Versions) offline.BuildOptions {
+	return offline.BuildOptions{Versions: v, Quick: true, Output: offline.DefaultPath(v, runtime.GOARCH)}
 }
 
 // buildOf returns the build of a bundle without the images of other addons, which take minutes to compile.
-func buildOf(v image.Versions, addons []string) offline.Options {
+func buildOf(v image.Versions, addons []string) offline.BuildOptions {
 	o := buildAll(v)
 	o.Images = imagesWith(v, addons)
 	o.Output = offline.DefaultPath(v, append([]string{runtime.GOARCH, "cluster"}, o.Images[len(imagesWith(v, nil)):]...)...)
@@ -91,7 +91,7 @@ func buildOf(v image.Versions, addons []string) offline.Options {
 }
 
 // building returns the build of a bundle, and of its base if fewer programs must be compiled for that.
-func building(ctx context.Context, say func(string), o offline.Options, base *offline.Options) (Images, error) {
+func building(ctx context.Context, say func(string), o offline.BuildOptions, base *offline.BuildOptions) (Images, error) {
 	all, err := offline.NewBuild(ctx, o)
 	if err != nil {
 		return Images{}, err

@@ -82,7 +82,7 @@ func verify(ctx context.Context, con *console.Console, format output.Format, v v
 	if err != nil {
 		return err
 	}
-	if err := format.Print(con.Out, "BundleReport", report, func(w io.Writer) { tellBundle(w, report) }); err != nil {
+	if err := format.Print(con.Out, "BundleReport", report, func(w io.Writer) { printContents(w, report) }); err != nil {
 		return err
 	}
 	if len(report.Missing) > 0 {
@@ -91,7 +91,7 @@ func verify(ctx context.Context, con *console.Console, format output.Format, v v
 	return nil
 }
 
-func tellBundle(w io.Writer, r bundle.Report) {
+func printContents(w io.Writer, r bundle.Report) {
 	output.Row(w, "Kubernetes", r.Versions.Kubernetes)
 	output.Row(w, "architectures", strings.Join(r.Archs, ", "))
 	for _, ref := range r.Images {

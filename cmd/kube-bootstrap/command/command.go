@@ -41,7 +41,7 @@ func Each(c *cobra.Command, do func(*cobra.Command)) {
 
 // Execute runs the command that args name, and returns it.
 func Execute(ctx context.Context, root *cobra.Command, args []string) (*cobra.Command, error) {
-	checkOwnOfCobra(root)
+	checkFlagsOfCobra(root)
 	root.SetArgs(Separate(root, args))
 	c, err := root.ExecuteContextC(ctx)
 	return c, argError(c, err)
@@ -59,8 +59,8 @@ func sayWhich(c *cobra.Command, _ []string) error {
 	return exit.Usage(errors.New("`" + c.CommandPath() + "` needs one of these commands"))
 }
 
-// checkOwnOfCobra makes cobra's own commands reject unknown arguments with an exit code.
-func checkOwnOfCobra(root *cobra.Command) {
+// checkFlagsOfCobra makes cobra's own commands reject unknown arguments with an exit code.
+func checkFlagsOfCobra(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
@@ -108,7 +108,7 @@ func CompleteWith(ctx context.Context, path string, env, args []string) ([]cobra
 // grouped returns the flags that are no settings, and the flags of each group, below a title.
 func grouped(all *pflag.FlagSet, width int) string {
 	var b strings.Builder
-	for _, group := range append([]config.Group{""}, config.Groups...) {
+	for _, group := range append([]config.FlagGroup{""}, config.Groups...) {
 		some := pflag.NewFlagSet("", pflag.ContinueOnError)
 		all.VisitAll(func(f *pflag.Flag) {
 			if config.GroupOf(f.Name) == group {

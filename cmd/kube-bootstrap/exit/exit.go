@@ -55,13 +55,13 @@ func Tell(ctx context.Context, w io.Writer, err error, ignores bool) int {
 	if resume, ok := errors.AsType[*resumeError](err); ok && code != usage && code != locked {
 		complain(w, resume.advice)
 	} else if code == preflight {
-		tellWayOn(w, err, ignores)
+		printRemedy(w, err, ignores)
 	}
 	return code
 }
 
-// tellWayOn prints that nothing was changed, and which problems can be ignored.
-func tellWayOn(w io.Writer, err error, ignores bool) {
+// printRemedy prints that nothing was changed, and which problems can be ignored.
+func printRemedy(w io.Writer, err error, ignores bool) {
 	found := step.Problems(err)
 	if errors.Is(err, errFirm) || len(found) == 0 || found[0].Name == "root" {
 		return
@@ -94,7 +94,7 @@ func codeOf(ctx context.Context, err error) int {
 		return preflight
 	case errors.As(err, new(*resumeError)):
 		return failure
-	case errors.Is(err, errTold), len(step.Problems(err)) > 0:
+	case errors.Is(err, errPrinted), len(step.Problems(err)) > 0:
 		return preflight
 	}
 	return failure
@@ -108,9 +108,9 @@ var ErrNotRead = errors.New("nobody reads the output")
 
 // The kinds of errors, which errors.Is finds in a kindError.
 var (
-	errUsage = errors.New("usage")
-	errFirm  = errors.New("firm")
-	errTold  = errors.New("told") // problems that were printed
+	errUsage   = errors.New("usage")
+	errFirm    = errors.New("firm")
+	errPrinted = errors.New("told") // problems that were printed
 )
 
 type kindError struct {
@@ -131,7 +131,7 @@ func of(kind, err error) error {
 // Usage returns err as an error of the user who typed the command or wrote its file; nil for nil.
 func Usage(err error) error { return of(errUsage, err) }
 
-// Firm returns err as an error whose problems no --ignore-preflight passes over; nil for nil.
+// Firm returns err as an error whose problems --ignore-preflight cannot ignore; nil for nil.
 func Firm(err error) error { return of(errFirm, err) }
 
 type resumeError struct {
@@ -149,7 +149,7 @@ func Resume(err error, advice string) error { return &resumeError{err, advice} }
 
 // Preflight returns the error of a preflight whose table already shows the problems.
 func Preflight(found []*step.Problem) error {
-	return of(errTold, errors.New("preflight found problems: "+strings.Join(names(found), ", ")))
+	return of(errPrinted, errors.New("preflight found problems: "+strings.Join(names(found), ", ")))
 }
 
 type statusError int

@@ -206,8 +206,8 @@ engine that runs the nodes, or with --from from the Docker of a node, where
 	from := c.Flags().String("from", "", "node whose Docker has the images (empty: the engine that runs the nodes)")
 	_ = c.RegisterFlagCompletionFunc("from", nodeListing.complete(con.Env))
 	c.RunE = func(c *cobra.Command, args []string) error {
-		return change(con, runAgain, func(emit func(session.Event)) error {
-			return dockertools.LoadImage(c.Context(), o.Options, *from, args, emit)
+		return change(con, runAgain, func(emit func(session.HostEvent)) error {
+			return dockertools.LoadImage(c.Context(), o.Selection, *from, args, emit)
 		}, func() string { return "in all nodes that run: " + strings.Join(args, ", ") })
 	}
 	return c
@@ -226,8 +226,8 @@ token or a password is removed; read all files before you publish them.`,
 	o := addNameFlags(con.Env, c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		sofar := func(error) string { return "what was collected so far is in " + args[0] }
-		return change(con, sofar, func(emit func(session.Event)) error {
-			err := tools.Dump(c.Context(), o.Options, args[0], emit)
+		return change(con, sofar, func(emit func(session.HostEvent)) error {
+			err := tools.Dump(c.Context(), o.Selection, args[0], emit)
 			if errors.Is(err, dump.ErrExists) {
 				return exit.Usage(err)
 			}

@@ -42,24 +42,24 @@ type clusterHost struct {
 }
 
 func showCluster(ctx context.Context, out io.Writer, format output.Format, o cluster.Options, name string) error {
-	hosts, err := cluster.Status(ctx, o.Options, name)
+	hosts, err := cluster.Status(ctx, o.Selection, name)
 	if err != nil {
 		return exit.Firm(err)
 	}
 	s := clusterStatus{Name: o.Name, Ready: len(hosts) > 0, Hosts: []clusterHost{}}
 	nodes := map[string]*apiserver.NodeStatus{}
 	if len(hosts) > 0 {
-		found, err := apiserver.Nodes(ctx, o.Options)
+		found, err := apiserver.Nodes(ctx, o.Selection)
 		for _, n := range found {
 			nodes[n.Name] = &n
 		}
 		if err != nil {
 			s.Error = err.Error()
-		} else if s.API, err = apiserver.URL(ctx, o.Options); err != nil {
+		} else if s.API, err = apiserver.URL(ctx, o.Selection); err != nil {
 			s.Error = err.Error()
 		}
 	}
-	if s.Registry, err = cluster.RegistryStatus(ctx, o.Options); err != nil {
+	if s.Registry, err = cluster.RegistryStatus(ctx, o.Selection); err != nil {
 		return exit.Firm(err)
 	}
 	s.Ready = s.Ready && (s.Registry == nil || s.Registry.Running)
@@ -122,7 +122,7 @@ func (s clusterStatus) expiry() string {
 
 // repair returns the command that repairs the cluster, or starts a node if only some are off.
 func (s clusterStatus) repair() string {
-	o := session.Options{Name: s.Name}
+	o := session.Selection{Name: s.Name}
 	off := slices.DeleteFunc(slices.Clone(s.Hosts), func(h clusterHost) bool { return h.State == "running" })
 	if len(off) == 0 || len(off) == len(s.Hosts) {
 		return "run `kube-bootstrap cluster up" + nameFlag(o) + "` to repair it"
@@ -162,14 +162,14 @@ func (h clusterHost) steps() string {
 // listing is what a command lists of the clusters of an engine, and what completion offers.
 type listing[T any] struct {
 	kind    string
-	all     func(context.Context, session.Options) ([]T, error)
+	all     func(context.Context, session.Selection) ([]T, error)
 	columns []output.Column[T] // the first is the name
 }
 
 var (
 	clusterListing = listing[cluster.Summary]{"Cluster", cluster.List, []output.Column[cluster.Summary]{
 		{Head: "CLUSTER", Cell: func(s cluster.Summary) string { return s.Name }},
-		{Head: "MASTERS", Cell: func(s cluster.Summary) string { return strconv.Itoa(s.Masters) }},
+		{Head: "MASTERS", Cell: func(s cluster.Summary) string { return strconv.Itoa(s.ControlPlanes) }},
 		{Head: "WORKERS", Cell: func(s cluster.Summary) string { return strconv.Itoa(s.Workers) }},
 		{Head: "RUNNING", Cell: func(s cluster.Summary) string { return strconv.Itoa(s.Running) }},
 		{Head: "SUBNET", Cell: func(s cluster.Summary) string { return s.Subnet }},
@@ -197,7 +197,7 @@ func (l listing[T]) run(con *console.Console, addFlags func(func(string) string,
 ) *cobra.Command {
 	o := addFlags(con.Env, c)
 	return output.ListCommand(c, con.Out, l.kind, l.columns, func(ctx context.Context) ([]T, error) {
-		all, err := l.all(ctx, o.Options)
+		all, err := l.all(ctx, o.Selection)
 		return all, exit.Firm(err)
 	})
 }
@@ -209,7 +209,7 @@ func (l listing[T]) complete(env func(string) string) cobra.CompletionFunc {
 		if _, err := clusterOptions(env, c, &o); err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		all, _ := l.all(c.Context(), o.Options)
+		all, _ := l.all(c.Context(), o.Selection)
 		for _, one := range all {
 			names = append(names, l.columns[0].Cell(one))
 		}

@@ -98,11 +98,11 @@ func (r upRequest) createWithoutAddons(
 
 // create builds what a checkout has changed, and creates the cluster.
 func (r upRequest) create(ctx context.Context, runner *step.Runner, o cluster.Options) (err error) {
-	if o.Components, err = buildPrograms(ctx, runner, o, offline.Programs{Base: o.Bundle, K8sDir: r.checkout}); err != nil {
+	if o.Components, err = buildPrograms(ctx, runner, o, offline.ProgramOptions{Base: o.Bundle, K8sDir: r.checkout}); err != nil {
 		return err
 	}
 	advice := func(err error) string { return adviceAfterUp(ctx, o, err) }
-	return drawn(runner, advice, func(emit func(session.Event)) error { return cluster.Up(ctx, o, emit) })
+	return drawn(runner, advice, func(emit func(session.HostEvent)) error { return cluster.Up(ctx, o, emit) })
 }
 
 // adviceAfterUp returns the next step for the user. A failed Up has removed
@@ -117,17 +117,17 @@ func adviceAfterUp(ctx context.Context, o cluster.Options, err error) string {
 	}
 	ctx, cancel := step.Limited(context.WithoutCancel(ctx))
 	defer cancel()
-	if left, err := cluster.Exists(ctx, o.Options); err == nil && !left {
+	if left, err := cluster.Exists(ctx, o.Selection); err == nil && !left {
 		return first + "run the same command again: nothing is left of this run"
 	}
-	return first + again + "; `kube-bootstrap cluster clean" + nameFlag(o.Options) + "` removes the remaining containers and volumes"
+	return first + again + "; `kube-bootstrap cluster clean" + nameFlag(o.Selection) + "` removes the remaining containers and volumes"
 }
 
 // drawn does something to a cluster and passes its events to the runner with their hosts. Before
 // a step was started, an error needs no advice on how to go on.
-func drawn(runner *step.Runner, advice func(error) string, do func(emit func(session.Event)) error) error {
+func drawn(runner *step.Runner, advice func(error) string, do func(emit func(session.HostEvent)) error) error {
 	begun := false
-	err := do(func(e session.Event) {
+	err := do(func(e session.HostEvent) {
 		begun = begun || e.Kind == step.Started
 		one := e.Event
 		one.Step = strings.TrimPrefix(e.Host+": "+one.Step, ": ")
@@ -143,7 +143,7 @@ func runAgain(error) string { return exit.RunAgain }
 
 // hint prints the nodes and what the user may do with them.
 func hint(ctx context.Context, con *console.Console, o cluster.Options, kubeconfig string) error {
-	nodes, err := apiserver.Nodes(ctx, o.Options)
+	nodes, err := apiserver.Nodes(ctx, o.Selection)
 	if err != nil {
 		return err
 	}
@@ -153,7 +153,7 @@ func hint(ctx context.Context, con *console.Console, o cluster.Options, kubeconf
 			output.Row(w, n.Name, n.Status(), n.Version, n.Address)
 		}
 	})
-	flag := nameFlag(o.Options)
+	flag := nameFlag(o.Selection)
 	if kubeconfig == noKubeconfig {
 		con.Say("to use it with your kubectl: kube-bootstrap cluster kubeconfig" + flag + " --merge")
 	}
@@ -166,11 +166,11 @@ func hint(ctx context.Context, con *console.Console, o cluster.Options, kubeconf
 }
 
 // clusterFlag is nameFlag for the commands about nodes.
-func clusterFlag(o session.Options) string {
+func clusterFlag(o session.Selection) string {
 	return strings.Replace(nameFlag(o), "--name", "--cluster", 1)
 }
 
-func nameFlag(o session.Options) string {
+func nameFlag(o session.Selection) string {
 	if o.Name == session.DefaultName {
 		return ""
 	}
@@ -198,12 +198,12 @@ func checkRequest(ctx context.Context, con *console.Console, cfg config.Config, 
 	if err := errors.Join(checkManifests(said.Manifests), checkSaid(cfg, origins)); err != nil {
 		return upRequest{}, exit.Firm(err)
 	}
-	there, err := cluster.Recorded(ctx, said.Options)
+	there, err := cluster.Recorded(ctx, said.Selection)
 	if err != nil {
 		return upRequest{}, exit.Firm(err)
 	}
 	there = cmp.Or(there, &session.Record{})
-	cfg, other, err := cfg.WithMade(there.Settings, origins)
+	cfg, other, err := cfg.WithRecord(there.Settings, origins)
 	if err != nil {
 		return upRequest{}, exit.Firm(err)
 	}
@@ -261,10 +261,10 @@ func completed(cfg config.Config, origins config.Origins, flags upFlags, there *
 	if err != nil {
 		return upRequest{}, err
 	}
-	made := cfg.Made(origins)
+	made := cfg.Record(origins)
 	r := upRequest{settings: cfg}
 	if exists := len(there.Nodes) > 0; exists && !flags.recreate && there.Phase == "" {
-		cfg = cfg.Remembered(origins)
+		cfg = cfg.WithoutRecordedFiles(origins)
 		if bundles.HasAddons(there.Bundle, cfg.Addons) {
 			r.keptBundle = there.Bundle
 		}

@@ -73,7 +73,7 @@ func suiteCommand(con *console.Console, serial bool, c *cobra.Command) *cobra.Co
 }
 
 func runSuite(ctx context.Context, con *console.Console, o cluster.Options, tests suite.Suite, format output.Format) error {
-	nodes, err := apiserver.Nodes(ctx, o.Options)
+	nodes, err := apiserver.Nodes(ctx, o.Selection)
 	if err != nil {
 		return exit.Firm(err)
 	}
@@ -84,7 +84,7 @@ func runSuite(ctx context.Context, con *console.Console, o cluster.Options, test
 	if err := buildSuite(ctx, con.Say, runner, nodes, &tests); err != nil {
 		return err
 	}
-	result, err := suite.Run(ctx, o.Options, tests, func(e session.Event) { runner.Emit(e.Event) })
+	result, err := suite.Run(ctx, o.Selection, tests, func(e session.HostEvent) { runner.Emit(e.Event) })
 	con.End()
 	if err != nil {
 		return exit.Firm(err)
@@ -118,7 +118,7 @@ func buildSuite(ctx context.Context, say func(string), runner *step.Runner, node
 	if len(nodes) == 0 {
 		return exit.Firm(errors.New("the cluster has no nodes; run `kube-bootstrap cluster status`"))
 	}
-	// A version of its own, as reup makes them, is tested as what it was made of.
+	// A version that reup has built is tested as the release that it is based on.
 	version, _, _ := strings.Cut(nodes[0].Version, "+")
 	v, err := image.For(version, image.Versions{})
 	if err != nil {

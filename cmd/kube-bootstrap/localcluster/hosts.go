@@ -66,8 +66,8 @@ func createHosts(ctx context.Context, con *console.Console, cfg config.Config, o
 		return err
 	}
 	started := time.Now()
-	var nodes []topology.Node
-	err = drawn(runner, runAgain, func(emit func(session.Event)) (err error) {
+	var nodes []topology.ClusterNode
+	err = drawn(runner, runAgain, func(emit func(session.HostEvent)) (err error) {
 		nodes, err = cluster.Hosts(ctx, o, emit)
 		return err
 	})
@@ -78,14 +78,14 @@ func createHosts(ctx context.Context, con *console.Console, cfg config.Config, o
 	return showHosts(con, o, nodes)
 }
 
-func showHosts(con *console.Console, o cluster.Options, nodes []topology.Node) error {
+func showHosts(con *console.Console, o cluster.Options, nodes []topology.ClusterNode) error {
 	err := output.Table.Print(con.Out, "Host", nodes, func(w io.Writer) {
 		output.Row(w, "HOST", "ADDRESS")
 		for _, n := range nodes {
 			output.Row(w, n.Name, n.Addr.String())
 		}
 	})
-	con.Say("to open a shell: kube-bootstrap node ssh " + nodes[0].Name + clusterFlag(o.Options))
-	con.Say("to remove them: kube-bootstrap cluster clean" + nameFlag(o.Options))
+	con.Say("to open a shell: kube-bootstrap node ssh " + nodes[0].Name + clusterFlag(o.Selection))
+	con.Say("to remove them: kube-bootstrap cluster clean" + nameFlag(o.Selection))
 	return err
 }

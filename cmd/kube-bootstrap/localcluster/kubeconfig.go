@@ -38,7 +38,7 @@ becomes the current context; "cluster clean" removes it.`,
 		if *merge {
 			return mergeKubeconfig(c.Context(), con, *o, "")
 		}
-		data, err := apiserver.Kubeconfig(c.Context(), o.Options)
+		data, err := apiserver.Kubeconfig(c.Context(), o.Selection)
 		return output.Write(con.Out, data, exit.Firm(err))
 	}
 	return c
@@ -55,7 +55,7 @@ func mergeKubeconfig(ctx context.Context, con *console.Console, o cluster.Option
 	if err != nil {
 		return err
 	}
-	name, err := kubeconfig.Merge(ctx, o.Options, path)
+	name, err := kubeconfig.Merge(ctx, o.Selection, path)
 	if err != nil {
 		return exit.Firm(err)
 	}
@@ -93,7 +93,7 @@ machine. Flags of this command come first; all that follows them is kubectl's. A
 	o := addNameFlags(con.Env, c)
 	command.PassOn(c, 0)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		k, err := tools.OpenKubectl(c.Context(), o.Options, con.Env)
+		k, err := tools.OpenKubectl(c.Context(), o.Selection, con.Env)
 		if err != nil {
 			return exit.Firm(err)
 		}
@@ -107,7 +107,7 @@ machine. Flags of this command come first; all that follows them is kubectl's. A
 		if _, err := clusterOptions(con.Env, c, o); err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
-		k, err := tools.OpenKubectl(c.Context(), o.Options, con.Env)
+		k, err := tools.OpenKubectl(c.Context(), o.Selection, con.Env)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}

@@ -49,18 +49,18 @@ configuration file.`,
 	}
 	o := addClusterFlags(con.Env, c)
 	name := c.Flags().String("name", "", "name of the node (empty: by role and number)")
-	source.AddFlags(c.Flags(), config.OneNode)
+	source.AddFlags(c.Flags(), config.NodeAdd)
 	role := c.Flags().String("role", "worker", "worker or control-plane")
 	retain := c.Flags().Bool("retain", false, "leave what was made when something fails")
 	limit := addLimit(c)
-	_ = c.RegisterFlagCompletionFunc("role", cobra.FixedCompletions([]string{"worker", config.RoleControlPlane}, cobra.ShellCompDirectiveNoFileComp))
+	_ = c.RegisterFlagCompletionFunc("role", cobra.FixedCompletions([]string{"worker", config.AliasControlPlane}, cobra.ShellCompDirectiveNoFileComp))
 	var cfg config.Config
 	c.PreRunE = func(c *cobra.Command, _ []string) (err error) {
 		cfg, err = clusterOptions(con.Env, c, o)
 		return err
 	}
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		spec, err := oneNode(cfg, *role, *name)
+		spec, err := specOf(cfg, *role, *name)
 		if err != nil {
 			return err
 		}
@@ -69,7 +69,7 @@ configuration file.`,
 		}
 		o.Retain = *retain
 		var made string
-		return change(con, runAgain, func(emit func(session.Event)) (err error) {
+		return change(con, runAgain, func(emit func(session.HostEvent)) (err error) {
 			made, err = cluster.AddNode(step.WithLimit(c.Context(), *limit), *o, spec, emit)
 			return err
 		}, func() string { return "node " + made + " is Ready" })
@@ -77,12 +77,12 @@ configuration file.`,
 	return c
 }
 
-func oneNode(cfg config.Config, role, name string) (topology.Spec, error) {
-	n := config.Node{Role: config.RoleWorker, Name: name, Own: cfg}
+func specOf(cfg config.Config, role, name string) (topology.Spec, error) {
+	n := config.NodeEntry{Role: config.RoleWorker, Name: name, Settings: cfg}
 	switch role {
 	case config.RoleWorker:
-	case config.RoleMaster, config.RoleControlPlane:
-		n.Role = config.RoleMaster
+	case config.RoleControlPlane, config.AliasControlPlane:
+		n.Role = config.RoleControlPlane
 	default:
 		return topology.Spec{}, exit.Usage(fmt.Errorf("--role %q: must be worker or control-plane", role))
 	}
@@ -94,7 +94,7 @@ func addLimit(c *cobra.Command) *time.Duration {
 }
 
 // change draws a change of nodes, and prints its result at the end, or an advice after an error.
-func change(con *console.Console, advice func(error) string, do func(emit func(session.Event)) error, done func() string) error {
+func change(con *console.Console, advice func(error) string, do func(emit func(session.HostEvent)) error, done func() string) error {
 	runner, err := con.Begin()
 	if err != nil {
 		return err
@@ -110,12 +110,12 @@ func change(con *console.Console, advice func(error) string, do func(emit func(s
 type nodeVerb struct {
 	done   string // what the node is afterwards
 	force  bool   // the verb has --force
-	do     func(ctx context.Context, o cluster.Options, name string, force bool, drain node.Drain, emit func(session.Event)) error
+	do     func(ctx context.Context, o cluster.Options, name string, force bool, drain node.Drain, emit func(session.HostEvent)) error
 	losses func(ctx context.Context, o cluster.Options, name string, force bool, drain node.Drain) ([]string, error) // to be confirmed; nil: none
 }
 
-func oneNodeVerb(con *console.Console, c *cobra.Command, v nodeVerb) *cobra.Command {
-	c.Args = oneNodeArg
+func verbCommand(con *console.Console, c *cobra.Command, v nodeVerb) *cobra.Command {
+	c.Args = nodeArg
 	named := c.Flags().String("name", "", "the node, as for node add")
 	_ = c.Flags().MarkHidden("name")
 	c.ValidArgsFunction = command.FirstArg(nodeListing.complete(con.Env))
@@ -134,15 +134,15 @@ func oneNodeVerb(con *console.Console, c *cobra.Command, v nodeVerb) *cobra.Comm
 		}); err != nil {
 			return err
 		}
-		return change(con, runAgain, func(emit func(session.Event)) error {
+		return change(con, runAgain, func(emit func(session.HostEvent)) error {
 			return v.do(step.WithLimit(c.Context(), *limit), *o, name, *forced, drain, emit)
 		}, func() string { return "node " + name + " is " + v.done })
 	}
 	return c
 }
 
-// oneNodeArg requires exactly one node, as an argument or by --name.
-func oneNodeArg(c *cobra.Command, args []string) error {
+// nodeArg requires exactly one node, as an argument or by --name.
+func nodeArg(c *cobra.Command, args []string) error {
 	if c.Flags().Changed("name") {
 		return cobra.NoArgs(c, args)
 	}
@@ -150,7 +150,7 @@ func oneNodeArg(c *cobra.Command, args []string) error {
 }
 
 func nodeRemove(con *console.Console) *cobra.Command {
-	return oneNodeVerb(con, &cobra.Command{
+	return verbCommand(con, &cobra.Command{
 		Use:     "remove NODE",
 		Aliases: []string{"delete"},
 		Short:   "Drain a node and remove it with all its data",
@@ -165,7 +165,7 @@ confirmed on the terminal or with --yes.`,
 }
 
 func nodeStop(con *console.Console) *cobra.Command {
-	return oneNodeVerb(con, &cobra.Command{
+	return verbCommand(con, &cobra.Command{
 		Use:   "stop NODE",
 		Short: "Drain a node and stop it",
 		Long: `Drain a node and stop it. Disruption budgets are kept. What can
@@ -177,10 +177,10 @@ power button.`,
 }
 
 func nodeStart(con *console.Console) *cobra.Command {
-	start := func(ctx context.Context, o cluster.Options, name string, _ bool, _ node.Drain, emit func(session.Event)) error {
+	start := func(ctx context.Context, o cluster.Options, name string, _ bool, _ node.Drain, emit func(session.HostEvent)) error {
 		return cluster.StartNode(ctx, o, name, emit)
 	}
-	return oneNodeVerb(con, &cobra.Command{
+	return verbCommand(con, &cobra.Command{
 		Use:     "start NODE",
 		Short:   "Start a node and make it schedulable",
 		Example: "  kube-bootstrap node start worker-1",

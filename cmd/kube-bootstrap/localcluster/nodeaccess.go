@@ -63,7 +63,7 @@ func shellCommand(words []string) []string {
 func onNode(ctx context.Context, con *console.Console, o cluster.Options, node string, command []string) error {
 	in, out := int(os.Stdin.Fd()), int(os.Stdout.Fd())
 	if !term.IsTerminal(in) || !term.IsTerminal(out) {
-		return tools.RunOn(ctx, o.Options, node, host.Command{Args: command, Stdin: os.Stdin, Stdout: con.Out, Stderr: con.Err})
+		return tools.RunOn(ctx, o.Selection, node, host.Command{Args: command, Stdin: os.Stdin, Stdout: con.Out, Stderr: con.Err})
 	}
 	sizes := make(chan docker.Size, 1)
 	changed := make(chan os.Signal, 1)
@@ -89,7 +89,7 @@ func onNode(ctx context.Context, con *console.Console, o cluster.Options, node s
 		return err
 	}
 	defer func() { _ = term.Restore(in, before) }()
-	return dockertools.ShellOn(ctx, o.Options, node, docker.Shell{
+	return dockertools.ShellOn(ctx, o.Selection, node, docker.Shell{
 		Args: command, Env: []string{"TERM=" + con.Env("TERM")}, Input: os.Stdin, Output: con.Out, Sizes: sizes,
 	})
 }
@@ -141,7 +141,7 @@ copies it into all nodes.`,
 				return err
 			}
 			env := dockertools.DockerEnv{Host: con.Env("DOCKER_HOST"), CertPath: con.Env("DOCKER_CERT_PATH")}
-			return dockertools.CloseDockerEnv(c.Context(), o.Options, strings.Join(args, ""), env)
+			return dockertools.CloseDockerEnv(c.Context(), o.Selection, strings.Join(args, ""), env)
 		}
 		if len(args) == 0 {
 			return exit.Usage(fmt.Errorf("say which node; `kube-bootstrap node list` names them"))
@@ -152,13 +152,13 @@ copies it into all nodes.`,
 }
 
 func printDockerEnv(out io.Writer, c *cobra.Command, o cluster.Options, node, shell string, format output.Format) error {
-	env, err := dockertools.OpenDockerEnv(c.Context(), o.Options, node)
+	env, err := dockertools.OpenDockerEnv(c.Context(), o.Selection, node)
 	if err != nil {
 		return exit.Firm(err)
 	}
 	return format.Print(out, "DockerEnvironment", env, func(w io.Writer) {
 		variables := dockerVariables{{"DOCKER_HOST", env.Host}, {"DOCKER_TLS_VERIFY", "1"}, {"DOCKER_CERT_PATH", env.CertPath}, {ownEngine, env.Engine}}
-		fmt.Fprint(w, variables.in(shell, c.CommandPath()+" "+node+clusterFlag(o.Options)))
+		fmt.Fprint(w, variables.in(shell, c.CommandPath()+" "+node+clusterFlag(o.Selection)))
 	})
 }
 

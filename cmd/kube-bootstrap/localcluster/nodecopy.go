@@ -32,7 +32,7 @@ name. To copy a directory, send it with tar through "node ssh".`,
 		if (from.Node == "") == (to.Node == "") {
 			return exit.Usage(errors.New("one of SOURCE and TARGET must be NODE:PATH, and the other a file of this machine"))
 		}
-		return exit.Firm(tools.Copy(c.Context(), o.Options, from, to))
+		return exit.Firm(tools.Copy(c.Context(), o.Selection, from, to))
 	}
 	return c
 }
@@ -55,7 +55,7 @@ func nodeIP(con *console.Console) *cobra.Command {
 	}
 	o := addClusterFlags(con.Env, c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		addr, err := cluster.NodeAddr(c.Context(), o.Options, args[0])
+		addr, err := cluster.NodeAddr(c.Context(), o.Selection, args[0])
 		if err != nil {
 			return exit.Firm(err)
 		}

@@ -31,7 +31,7 @@ func toClusterOptions(cfg config.Config, origins config.Origins) (cluster.Option
 	registry := testhost.RegistryOf(cfg)
 	cfg, origins = throughRegistry(cfg, origins, request.Subnet)
 	return cluster.Options{
-		Options:    sessionOptions(cfg),
+		Selection:  sessionOptions(cfg),
 		Request:    request,
 		Manifests:  manifestsOf(&cfg),
 		Bundle:     cfg.Bundle,
@@ -60,7 +60,7 @@ func throughRegistry(cfg config.Config, origins config.Origins, subnet netip.Pre
 
 // nodesOf returns the requested nodes, without the subnet.
 func nodesOf(cfg config.Config) topology.Request {
-	r := topology.Request{Masters: cfg.Masters, Workers: cfg.Workers, HostImage: cfg.HostImage}
+	r := topology.Request{ControlPlanes: cfg.Masters, Workers: cfg.Workers, HostImage: cfg.HostImage}
 	for _, n := range cfg.Nodes {
 		for i := range n.Count {
 			one := nodeSpec(n)
@@ -73,21 +73,21 @@ func nodesOf(cfg config.Config) topology.Request {
 	return r
 }
 
-func nodeSpec(n config.Node) topology.Spec {
+func nodeSpec(n config.NodeEntry) topology.Spec {
 	return topology.Spec{
-		Name: n.Name, Role: topology.Role(n.Role), HostImage: n.HostImage, Args: n.Args(), Ports: n.Own.NodePorts, Mounts: n.Own.NodeMounts,
-		NanoCPUs: n.Own.NodeCPUs.ScaledValue(resource.Nano), Memory: n.Own.NodeMemory.Value(), Disk: n.Own.NodeDisk.Value(),
+		Name: n.Name, Role: topology.Role(n.Role), HostImage: n.HostImage, Args: n.Args(), Ports: n.Settings.NodePorts, Mounts: n.Settings.NodeMounts,
+		NanoCPUs: n.Settings.NodeCPUs.ScaledValue(resource.Nano), Memory: n.Settings.NodeMemory.Value(), Disk: n.Settings.NodeDisk.Value(),
 	}
 }
 
 // manifestsOf lists the manifests of this machine, and names them in cfg as hosts find them.
-func manifestsOf(cfg *config.Config) (all []cluster.Manifest) {
+func manifestsOf(cfg *config.Config) (all []cluster.ManifestFile) {
 	hand := func(path, name string) string {
 		if !config.IsManifest(path) {
 			return path
 		}
 		on := "/etc/kube-bootstrap-manifests/" + name + ".yaml"
-		all = append(all, cluster.Manifest{Path: path, On: on})
+		all = append(all, cluster.ManifestFile{Path: path, On: on})
 		return on
 	}
 	cfg.CNIPlugin = hand(cfg.CNIPlugin, "network")
@@ -99,8 +99,8 @@ func manifestsOf(cfg *config.Config) (all []cluster.Manifest) {
 }
 
 // checkManifests reads each before there is a host.
-func checkManifests(all []cluster.Manifest) error {
-	return host.Each(all, func(m cluster.Manifest) error {
+func checkManifests(all []cluster.ManifestFile) error {
+	return host.Each(all, func(m cluster.ManifestFile) error {
 		text, err := os.ReadFile(m.Path)
 		if err == nil {
 			err = addon.CheckManifest(text)
@@ -161,7 +161,7 @@ func withFreeSubnet(ctx context.Context, cfg config.Config, origins config.Origi
 	return cfg, release, nil
 }
 
-func sessionOptions(cfg config.Config) session.Options {
+func sessionOptions(cfg config.Config) session.Selection {
 	engine := docker.Choice{Address: cfg.DockerHost, Context: cfg.DockerContext}
-	return session.Options{Name: cfg.Name, Provider: containers.EngineChoice{Choice: engine}}
+	return session.Selection{Name: cfg.Name, Provider: containers.EngineChoice{Choice: engine}}
 }

@@ -68,9 +68,9 @@ func TestBalancedAddressesOfAnExistingCluster(t *testing.T) {
 		env := map[string]string{"KUBE_BOOTSTRAP_ADDONS": c.given}
 		cfg, origins, err := source.Load("", source.ClusterEnv(func(name string) string { return env[name] }), nil)
 		must.NoError(t, err)
-		cfg, _, err = cfg.WithMade(config.Made{Given: map[string]string{"addons": c.was}, Defaults: map[string]string{"loadBalancerAddresses": ""}}, origins)
+		cfg, _, err = cfg.WithRecord(config.ClusterRecord{Given: map[string]string{"addons": c.was}, Defaults: map[string]string{"loadBalancerAddresses": ""}}, origins)
 		must.NoError(t, err)
-		cfg = withBalancedAddresses(cfg, origins).Remembered(origins)
+		cfg = withBalancedAddresses(cfg, origins).WithoutRecordedFiles(origins)
 		args := strings.Join(cfg.Args(config.Master, origins), " ")
 		if strings.Contains(args, addresses) != c.want || strings.Contains(args, "--addons") != (c.given != "") {
 			t.Errorf("%+v: the nodes get %s", c, args)

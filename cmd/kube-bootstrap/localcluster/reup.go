@@ -94,11 +94,11 @@ func reup(ctx context.Context, con *console.Console, cfg config.Config, o cluste
 		made.Bundle = images.Bundle
 	}
 	o.Kubernetes, o.Bundle = made.Kubernetes, ""
-	if o.Components, err = buildPrograms(ctx, runner, o, offline.Programs{Base: made.Bundle, K8sDir: dir, Build: named, Keep: made.Components}); err != nil {
+	if o.Components, err = buildPrograms(ctx, runner, o, offline.ProgramOptions{Base: made.Bundle, K8sDir: dir, Build: named, Keep: made.Components}); err != nil {
 		return exit.Firm(err)
 	}
 	var nodes []string
-	err = drawn(runner, runAgain, func(emit func(session.Event)) (err error) {
+	err = drawn(runner, runAgain, func(emit func(session.HostEvent)) (err error) {
 		nodes, err = cluster.Reup(ctx, o, emit)
 		return err
 	})
@@ -109,12 +109,12 @@ func reup(ctx context.Context, con *console.Console, cfg config.Config, o cluste
 	return showReup(con.Out, format, v, o, nodes)
 }
 
-// whatToReup looks at the cluster if any cluster can have the version of the checkout.
-func whatToReup(ctx context.Context, cfg config.Config, o cluster.Options) (cluster.Made, image.Versions, error) {
+// whatToReup inspects the cluster, if the version of the checkout can be used at all.
+func whatToReup(ctx context.Context, cfg config.Config, o cluster.Options) (cluster.Installed, image.Versions, error) {
 	if _, err := bundles.Checkout(cfg, image.Versions{}); err != nil {
-		return cluster.Made{}, image.Versions{}, err
+		return cluster.Installed{}, image.Versions{}, err
 	}
-	made, err := cluster.WhatIsUp(ctx, o.Options)
+	made, err := cluster.ReadInstalled(ctx, o.Selection)
 	if err != nil {
 		return made, image.Versions{}, err
 	}
@@ -123,18 +123,18 @@ func whatToReup(ctx context.Context, cfg config.Config, o cluster.Options) (clus
 }
 
 // buildPrograms builds what a checkout has changed; without a checkout nothing.
-func buildPrograms(ctx context.Context, runner *step.Runner, o cluster.Options, programs offline.Programs) (built cluster.Components, err error) {
+func buildPrograms(ctx context.Context, runner *step.Runner, o cluster.Options, programs offline.ProgramOptions) (built cluster.BuiltComponents, err error) {
 	if programs.K8sDir == "" {
 		return built, nil
 	}
-	at, err := o.Options.WithDefaults()
+	at, err := o.Selection.WithDefaults()
 	if err != nil {
 		return built, err
 	}
 	programs.Output = at.ComponentsPath()
 	err = runner.Do(ctx, step.Plan{{step.Always("build-programs", "build what changed in "+programs.K8sDir, func(ctx context.Context) error {
 		v, err := offline.BuildPrograms(ctx, programs)
-		built = cluster.Components{Bundle: programs.Output, Versions: v.Programs}
+		built = cluster.BuiltComponents{Bundle: programs.Output, Versions: v.Programs}
 		return err
 	})}})
 	return built, err

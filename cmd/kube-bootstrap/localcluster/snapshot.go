@@ -22,8 +22,8 @@ func clusterSnapshot(con *console.Console) *cobra.Command {
 }
 
 func snapshotSave(con *console.Console) *cobra.Command {
-	save := func(ctx context.Context, o cluster.Options, name string, emit func(session.Event)) error {
-		return snapshot.Save(ctx, o.Options, name, emit)
+	save := func(ctx context.Context, o cluster.Options, name string, emit func(session.HostEvent)) error {
+		return snapshot.Save(ctx, o.Selection, name, emit)
 	}
 	return onSnapshot(con, "save snapshot", save, nil, &cobra.Command{
 		Use:   "save SNAPSHOT",
@@ -48,8 +48,8 @@ command or by ` + "`cluster up`" + `.`,
 }
 
 func snapshotRemove(con *console.Console) *cobra.Command {
-	remove := func(ctx context.Context, o cluster.Options, name string, _ func(session.Event)) error {
-		return snapshot.Remove(ctx, o.Options, name)
+	remove := func(ctx context.Context, o cluster.Options, name string, _ func(session.HostEvent)) error {
+		return snapshot.Remove(ctx, o.Selection, name)
 	}
 	return onSnapshot(con, "remove snapshot", remove, snapshot.RemoveLosses, &cobra.Command{
 		Use:     "remove SNAPSHOT",
@@ -59,8 +59,8 @@ func snapshotRemove(con *console.Console) *cobra.Command {
 }
 
 // onSnapshot is a command about one snapshot. The user must confirm the losses, unless nil.
-func onSnapshot(con *console.Console, what string, do func(context.Context, cluster.Options, string, func(session.Event)) error,
-	losses func(context.Context, session.Options, string) ([]string, error), c *cobra.Command,
+func onSnapshot(con *console.Console, what string, do func(context.Context, cluster.Options, string, func(session.HostEvent)) error,
+	losses func(context.Context, session.Selection, string) ([]string, error), c *cobra.Command,
 ) *cobra.Command {
 	o := addNameFlags(con.Env, c)
 	yes := console.AddYes(c, losses != nil)
@@ -68,7 +68,7 @@ func onSnapshot(con *console.Console, what string, do func(context.Context, clus
 		c.ValidArgsFunction = command.FirstArg(snapshotListing.complete(con.Env))
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := con.Confirm(c.Context(), *yes, func(ctx context.Context) ([]string, error) { return losses(ctx, o.Options, args[0]) }); err != nil {
+		if err := con.Confirm(c.Context(), *yes, func(ctx context.Context) ([]string, error) { return losses(ctx, o.Selection, args[0]) }); err != nil {
 			return err
 		}
 		runner, err := con.Begin()
@@ -76,7 +76,7 @@ func onSnapshot(con *console.Console, what string, do func(context.Context, clus
 			return err
 		}
 		started := time.Now()
-		if err := do(c.Context(), *o, args[0], func(e session.Event) { runner.Emit(e.Event) }); err != nil {
+		if err := do(c.Context(), *o, args[0], func(e session.HostEvent) { runner.Emit(e.Event) }); err != nil {
 			return exit.Firm(err)
 		}
 		con.End()

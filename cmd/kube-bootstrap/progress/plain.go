@@ -18,7 +18,7 @@ import (
 // quiet is how long a running step may say nothing, unless the user wants every message.
 const quiet = 10 * time.Second
 
-// plain writes one line an event, and one now and then for a long step, which may look hung.
+// plain writes a line for each event, and one now and then for a long step, which may seem to hang.
 type plain struct {
 	out   io.Writer
 	quiet time.Duration // how long a running step with one line may say nothing

@@ -31,7 +31,7 @@ func TestNoTextControlsTheTerminal(t *testing.T) {
 	for _, mode := range []string{"plain", "bars"} {
 		var out bytes.Buffer
 		r := New(mode, true, &out)
-		for _, kind := range []step.Kind{step.Started, step.Progress, step.Note, step.Done, step.UpToDate} {
+		for _, kind := range []step.EventKind{step.Started, step.Progress, step.Note, step.Done, step.UpToDate} {
 			r.Event(step.Event{At: time.Now(), Step: evil, Kind: kind, Message: evil, Doing: []string{evil}})
 		}
 		r.Close()

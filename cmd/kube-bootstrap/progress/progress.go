@@ -103,7 +103,7 @@ func (r jsonLines) Close() {}
 // result is the last line of JSON progress.
 type result struct {
 	At       time.Time       `json:"at"`
-	Kind     step.Kind       `json:"kind"`
+	Kind     step.EventKind  `json:"kind"`
 	Code     int             `json:"code"`
 	Error    string          `json:"error,omitempty"`
 	Problems []*step.Problem `json:"problems,omitempty"`

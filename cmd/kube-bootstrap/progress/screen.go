@@ -80,13 +80,13 @@ func SizeOf(out io.Writer) func() (width, height int) {
 }
 
 const (
-	headWidth  = 10 // width of the mark and the time
+	headWidth  = 10 // width of the symbol and the time
 	nameColumn = 52 // column of figures and messages, if the terminal is wide enough
 	leastName  = 12 // minimum width of a name; narrower lines drop the figures
 	gaugeWidth = 22
 )
 
-// head returns the beginning of a line: a mark and the elapsed time.
+// head returns the beginning of a line: a symbol and the elapsed time.
 func head(mark, elapsed string) string {
 	return runewidth.FillRight(mark, 1) + " " + runewidth.FillLeft(elapsed, headWidth-4) + "  "
 }

@@ -76,10 +76,10 @@ func configValidate(out io.Writer, env func(string) string) *cobra.Command {
   kube-bootstrap config validate --config worker.yaml --role worker`,
 	}
 	AddFlags(c, config.Every)
-	role := c.Flags().String("role", "", "also ask for what only a master or a worker needs")
-	_ = c.RegisterFlagCompletionFunc("role", cobra.FixedCompletions([]string{config.RoleMaster, config.RoleWorker}, cobra.ShellCompDirectiveNoFileComp))
+	role := c.Flags().String("role", "", "also check the settings that only this role needs: master or worker")
+	_ = c.RegisterFlagCompletionFunc("role", cobra.FixedCompletions([]string{config.RoleControlPlane, config.RoleWorker}, cobra.ShellCompDirectiveNoFileComp))
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if *role != "" && *role != config.RoleMaster && *role != config.RoleWorker {
+		if *role != "" && *role != config.RoleControlPlane && *role != config.RoleWorker {
 			return exit.Usage(fmt.Errorf("--role %q: must be master or worker", *role))
 		}
 		if _, _, err := Load(env, c.Flags(), config.Every, *role); err != nil {

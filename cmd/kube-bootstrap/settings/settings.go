@@ -26,7 +26,7 @@ import (
 )
 
 // containerVerbs are the commands about clusters of containers, which use no settings of this host.
-const containerVerbs = config.ClusterUp | config.Named | config.Engine | config.OneNode | config.Build
+const containerVerbs = config.ClusterUp | config.Named | config.Engine | config.NodeAdd | config.Build
 
 // AddFlags gives a command --config and the flags of the settings it uses.
 func AddFlags(c *cobra.Command, verb config.Verb) {
@@ -60,7 +60,7 @@ func Load(env func(string) string, flags *pflag.FlagSet, verb config.Verb, role 
 		err = errors.Join(err, previous.Unread(env, previous.ClusterVariables()))
 	}
 	if verb&config.Preflight != 0 {
-		role = "" // the checks report the missing settings beside the problems of the host
+		role = "" // the checks report the missing settings together with the problems of the host
 	}
 	wrong := invalid(possible(cfg, origins, verb), origins, role, err)
 	err = errors.Join(err, origins.Tell(preflight.CheckIgnored(cfg.IgnorePreflight)), origins.Tell(wrong))
@@ -79,7 +79,7 @@ func invalid(cfg config.Config, origins config.Origins, role string, unread erro
 // of such a value would only report a second error.
 func possible(cfg config.Config, origins config.Origins, verb config.Verb) config.Config {
 	if verb == config.Offline {
-		cfg.Registry = config.Registry{} // a pull uses mirrors beside the private registry to which its bundle is pushed
+		cfg.Registry = config.RegistrySettings{} // a pull uses mirrors, and its bundle may be pushed to a private registry
 	}
 	if verb&(config.Master|config.Worker|config.Preflight) == 0 {
 		return cfg
@@ -88,7 +88,7 @@ func possible(cfg config.Config, origins config.Origins, verb config.Verb) confi
 	if err != nil || saved.Lost != nil {
 		return cfg // reported where the saved settings are needed
 	}
-	kept, _ := saved.Keep(cfg, origins)
+	kept, _ := saved.WithInForce(cfg, origins)
 	return kept
 }
 

@@ -41,17 +41,17 @@ kubeconfig is listed if it contains a certificate.`,
 	}, out, "Certificate", certificateColumns, certificatesHere)
 }
 
-var certificateColumns = []output.Column[pki.Listed]{
-	{Head: "NAME", Cell: func(c pki.Listed) string { return c.Name }},
-	{Head: "SIGNER", Cell: func(c pki.Listed) string { return c.Signer }},
+var certificateColumns = []output.Column[pki.CertificateStatus]{
+	{Head: "NAME", Cell: func(c pki.CertificateStatus) string { return c.Name }},
+	{Head: "SIGNER", Cell: func(c pki.CertificateStatus) string { return c.Signer }},
 	{Head: "EXPIRES", Cell: expires},
 	{Head: "LEFT", Cell: left},
-	{Head: "RENEWED BY", Cell: func(c pki.Listed) string { return cmp.Or(c.RenewedBy, "nobody") }},
-	{Head: "PURPOSE", Cell: func(c pki.Listed) string { return c.Purpose }},
-	{Head: "PATH", Cell: func(c pki.Listed) string { return c.Path }, Wide: true},
+	{Head: "RENEWED BY", Cell: func(c pki.CertificateStatus) string { return cmp.Or(c.RenewedBy, "nobody") }},
+	{Head: "PURPOSE", Cell: func(c pki.CertificateStatus) string { return c.Purpose }},
+	{Head: "PATH", Cell: func(c pki.CertificateStatus) string { return c.Path }, Wide: true},
 }
 
-func certificatesHere(context.Context) ([]pki.Listed, error) {
+func certificatesHere(context.Context) ([]pki.CertificateStatus, error) {
 	saved, err := savedSettings()
 	if err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func certificatesHere(context.Context) ([]pki.Listed, error) {
 	return renewal.Certificates(host.Files{}, saved.Role), nil
 }
 
-func expires(one pki.Listed) string {
+func expires(one pki.CertificateStatus) string {
 	if one.Expires.IsZero() {
 		return "unknown"
 	}
@@ -71,7 +71,7 @@ func expires(one pki.Listed) string {
 }
 
 // left is how long a certificate is still valid, in days unless that says too little.
-func left(one pki.Listed) string {
+func left(one pki.CertificateStatus) string {
 	switch {
 	case one.Problem != "":
 		return one.Problem

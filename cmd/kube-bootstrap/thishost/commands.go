@@ -30,21 +30,21 @@ func Commands(con *console.Console) []*cobra.Command {
 	all := []*cobra.Command{
 		masterCommand(con), workerCommand(con), turndownCommand(con), forgetCommand(con), preflightCommand(con), statusCommand(con), dumpCommand(con),
 		certsCommand(con), tokenCommand(con.Out), kubectlCommand(con.Env), userKubeconfig(con.Out),
-		bootCommand(con), agentCommand(con), keepCommand(con), markCommand(con), frontCommand(), registryCommand(con),
+		bootCommand(con), agentCommand(con), keepCommand(con), markCommand(con), loadBalancerCommand(), registryCommand(con),
 	}
 	for _, c := range all {
-		command.Each(c, withOwnUmask)
+		command.Each(c, withUmask)
 	}
 	return all
 }
 
-func withOwnUmask(c *cobra.Command) {
+func withUmask(c *cobra.Command) {
 	run := c.RunE
 	if run == nil {
 		return
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
-		host.OwnUmask()
+		host.SetUmask()
 		return run(c, args)
 	}
 }
@@ -61,7 +61,7 @@ func agentCommand(con *console.Console) *cobra.Command {
 			lock := func(ctx context.Context) (context.Context, func(), error) {
 				return host.LockInBackground(ctx, lockPath)
 			}
-			return upkeep.Resident{Lock: lock, Log: con.Say}.Run(c.Context())
+			return upkeep.Agent{Lock: lock, Log: con.Say}.Run(c.Context())
 		},
 	}
 }
@@ -78,24 +78,24 @@ func keepCommand(con *console.Console) *cobra.Command {
 					return err
 				}
 				defer release()
-				return upkeep.Keep(ctx, h)
+				return upkeep.ReconcileCluster(ctx, h)
 			})
 		},
 	}
 }
 
-// frontCommand runs the balancer in front of a cluster of containers.
-func frontCommand() *cobra.Command {
-	front := balancer.Front{}
+// loadBalancerCommand runs the load balancer of a cluster of containers.
+func loadBalancerCommand() *cobra.Command {
+	server := balancer.External{}
 	c := &cobra.Command{
-		Use: "front", Hidden: true,
+		Use: "load-balancer", Hidden: true,
 		Short: "Forward a port to the control planes that are ready",
 		RunE: func(c *cobra.Command, _ []string) error {
-			return front.Serve(c.Context())
+			return server.Serve(c.Context())
 		},
 	}
-	c.Flags().StringVar(&front.Name, "name", "", "name that resolves to all control planes")
-	c.Flags().IntVar(&front.Port, "port", 0, "port of the API servers, and of the front")
+	c.Flags().StringVar(&server.Name, "name", "", "name that resolves to all control planes")
+	c.Flags().IntVar(&server.Port, "port", 0, "port of the API servers, and of the load balancer")
 	return c
 }
 
@@ -134,7 +134,7 @@ func bootCommand(con *console.Console) *cobra.Command {
 
 // registryCommand runs the local registry of a cluster of containers.
 func registryCommand(con *console.Console) *cobra.Command {
-	o := localregistry.Settings{Log: con.Say}
+	o := localregistry.ServerSettings{Log: con.Say}
 	var listen string
 	var mirrors []string
 	c := &cobra.Command{
@@ -177,7 +177,7 @@ func markCommand(con *console.Console) *cobra.Command {
 			return exit.Usage(err)
 		}
 		return onControlPlane(c.Context(), con, "label node "+args[0], func(ctx context.Context, h *local.Host) error {
-			return membership.Mark(ctx, h, args[0], own.NodeLabels, own.NodeTaints)
+			return membership.Label(ctx, h, args[0], own.NodeLabels, own.NodeTaints)
 		})
 	}
 	return c

@@ -58,7 +58,7 @@ func openControlPlane() (*local.Host, error) {
 	if err = errors.Join(err, saved.Lost); err != nil {
 		return nil, err
 	}
-	if saved.Role != config.RoleMaster {
+	if saved.Role != config.RoleControlPlane {
 		return nil, noControlPlane("`kube-bootstrap master` was not run on it")
 	}
 	return local.Open(saved.Config)

@@ -49,7 +49,7 @@ func dumpHost(ctx context.Context, con *console.Console, dir string) error {
 		return err
 	}
 	if saved, err := local.ReadSaved(host.Files{}); err == nil && saved.Role == "" {
-		con.Say("this host is no part of a cluster; its dump has only what any host has")
+		con.Say("this host is not part of a cluster; the dump contains only what every host has")
 	}
 	var failed []string
 	err = con.Do(ctx, "dump", "collect the logs and the state of this host", func(ctx context.Context) (err error) {

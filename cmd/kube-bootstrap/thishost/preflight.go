@@ -44,7 +44,7 @@ from where.`,
 		Example: `  kube-bootstrap preflight
   kube-bootstrap preflight worker --master-ip 192.168.1.10 -o json`,
 		Args:      cobra.MatchAll(cobra.MaximumNArgs(1), cobra.OnlyValidArgs),
-		ValidArgs: []string{config.RoleMaster, config.RoleWorker},
+		ValidArgs: []string{config.RoleControlPlane, config.RoleWorker},
 	}
 	settings.AddFlags(c, config.Preflight)
 	format := output.AddFlag(c)
@@ -59,7 +59,7 @@ from where.`,
 		case cfg.MasterIP.IsValid() && !cfg.Join:
 			role = config.RoleWorker
 		default:
-			role = config.RoleMaster
+			role = config.RoleControlPlane
 		}
 		if err := asRoot(); err != nil {
 			return err
@@ -88,7 +88,7 @@ func sayOnce(con *console.Console) func(message string, bytes, total int64) {
 func printPreflight(ctx context.Context, out io.Writer, format output.Format, looks step.Plan, answers []local.Answer) error {
 	var all []checked
 	var found []*step.Problem
-	for _, f := range (&step.Runner{}).Look(ctx, looks) {
+	for _, f := range (&step.Runner{}).Check(ctx, looks) {
 		found = append(found, step.Problems(f.Err)...)
 		all = append(all, checkedOf(f).noting(answers))
 	}

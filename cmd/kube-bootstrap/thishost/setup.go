@@ -40,7 +40,7 @@ or changed parts and leaves the rest unchanged.`,
   kube-bootstrap master --dry-run                      # every change, none made
   kube-bootstrap master --join --master-ip 192.168.1.10 --token-file token --ca-cert-hash sha256:...`,
 	}, hostVerb{
-		role: config.RoleMaster, verb: config.Master, plan: plan.Master,
+		role: config.RoleControlPlane, verb: config.Master, plan: plan.ControlPlane,
 		next: "`kube-bootstrap kubectl get nodes` lists its nodes; `kube-bootstrap token create` prints what to run on the next host",
 	})
 }
@@ -86,8 +86,8 @@ func addHostVerb(con *console.Console, c *cobra.Command, v hostVerb) *cobra.Comm
 			return err
 		}
 		defer release()
-		tellSettings(con, h, origins, v.verb)
-		runner, h, err := lookFirst(c, con, h, v.role)
+		printSettings(con, h, origins, v.verb)
+		runner, h, err := checkFirst(c, con, h, v.role)
 		if err != nil {
 			return err
 		}
@@ -106,8 +106,8 @@ func addDryRun(c *cobra.Command, usage string) (*bool, *output.Format) {
 	return dryRun, format
 }
 
-// openHost takes the lock and looks at this machine, in the order in which a user can
-// put things right.
+// openHost takes the lock and inspects this machine, in the order in which a user can
+// solve problems.
 func openHost(ctx context.Context, cfg config.Config, given config.Origins, role string) (*local.Host, func(), error) {
 	saved, err := savedSettings()
 	if err != nil {
@@ -145,8 +145,8 @@ func asRoot() error {
 	return &step.Problem{Name: "root", Text: "this works on the host itself and you are not root", Remedy: "run it with sudo"}
 }
 
-// lookFirst resolves the host and runs its preflight checks, shown as one step.
-func lookFirst(c *cobra.Command, con *console.Console, h *local.Host, role string) (*step.Runner, *local.Host, error) {
+// checkFirst resolves the host and runs its preflight checks, shown as one step.
+func checkFirst(c *cobra.Command, con *console.Console, h *local.Host, role string) (*step.Runner, *local.Host, error) {
 	runner, err := con.BeginLogged(c.Name())
 	if err != nil {
 		return nil, nil, err
@@ -183,7 +183,7 @@ func walk(ctx context.Context, con *console.Console, runner *step.Runner, v host
 			return exit.Resume(err, v.advice(h))
 		}
 	}
-	con.Done(started, "this host is a "+v.role+" of the cluster")
+	con.Done(started, "this host is a "+nameOf(v.role)+" of the cluster")
 	warnAll(con, "", runner.Left())
 	con.Say(v.next)
 	return nil
@@ -204,12 +204,12 @@ type change struct {
 	Error   string   `json:"error,omitempty"`
 }
 
-// printChanges looks at every step and lists what Apply would do.
+// printChanges checks every step and lists what Apply would do.
 func printChanges(ctx context.Context, con *console.Console, format output.Format, todo step.Plan) error {
 	con.End()
 	changes := []change{}
 	var errs []error
-	for _, f := range (&step.Runner{}).Look(ctx, todo) {
+	for _, f := range (&step.Runner{}).Check(ctx, todo) {
 		switch {
 		case step.IsUnanswered(f.Err):
 			changes = append(changes, change{f.Stage, f.Step, []string{"not known before the run: " + f.Err.Error()}, ""})
@@ -234,9 +234,9 @@ func printChanges(ctx context.Context, con *console.Console, format output.Forma
 	return errors.Join(err, errors.Join(errs...))
 }
 
-// tellSettings prints the versions, and the settings that differ from the default, in the format of
+// printSettings prints the versions, and the settings that differ from the default, in the format of
 // the previous scripts.
-func tellSettings(con *console.Console, h *local.Host, origins config.Origins, verb config.Verb) {
+func printSettings(con *console.Console, h *local.Host, origins config.Origins, verb config.Verb) {
 	if con.Mode() != "plain" {
 		return
 	}
@@ -284,7 +284,7 @@ With a registry, later pods and containers pull from there too.`,
 		}
 		defer release()
 		h.ByHand = true
-		runner, h, err := lookFirst(c, con, h, local.Loaded)
+		runner, h, err := checkFirst(c, con, h, local.Loaded)
 		if err != nil {
 			return err
 		}
@@ -293,7 +293,7 @@ With a registry, later pods and containers pull from there too.`,
 		}
 		return fill(c.Context(), con, runner, h)
 	}
-	withOwnUmask(c)
+	withUmask(c)
 	return c
 }
 

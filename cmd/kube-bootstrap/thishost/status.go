@@ -32,20 +32,20 @@ import (
 
 // Status is the state of a host, as `status -o json` prints it.
 type Status struct {
-	Role     string       `json:"role"` // empty: no part of a cluster
+	Role     string       `json:"role"` // empty: not part of a cluster
 	Host     hostIdentity `json:"host"`
 	UpToDate bool         `json:"upToDate"`
 	Steps    []stepStatus `json:"steps"`
 
 	// Programs of Kubernetes that differ from the release's, with their versions.
-	Programs      map[string]string       `json:"programs,omitempty"`
-	ControlPlanes []balancer.ControlPlane `json:"controlPlanes,omitempty"` // as this host sees them
-	Etcd          []etcd.MemberStatus     `json:"etcd,omitempty"`          // the members as one of them sees them
+	Programs      map[string]string   `json:"programs,omitempty"`
+	ControlPlanes []balancer.Backend  `json:"controlPlanes,omitempty"` // as this host sees them
+	Etcd          []etcd.MemberStatus `json:"etcd,omitempty"`          // the members as one of them sees them
 
 	// The strings are problems, empty if there is none. Only a control plane knows the last three.
 	Quorum            string                  `json:"quorum,omitempty"`            // too few members of etcd are up
 	SettingsLost      string                  `json:"settingsLost,omitempty"`      // unreadable: only what holds with any settings is known
-	NextExpiry        *pki.Listed             `json:"nextExpiry,omitempty"`        // the certificate that expires first
+	NextExpiry        *pki.CertificateStatus  `json:"nextExpiry,omitempty"`        // the certificate that expires first
 	CertificateExpiry string                  `json:"certificateExpiry,omitempty"` // some have expired or expire soon
 	Docker            string                  `json:"docker,omitempty"`            // it hangs, or a network of it overlaps those of the cluster
 	NetworkPolicy     string                  `json:"networkPolicy,omitempty"`     // some are not enforced by the network plugin
@@ -101,8 +101,8 @@ within 30 days. With --watch it is that of the last status.`,
 		var status Status
 		var err error
 		if *watch {
-			status, err = statusWatch{look: lookAtHost, pause: 5 * time.Second, format: *format, out: con.Out, terminal: con.Replaces()}.run(c.Context())
-		} else if status, err = lookAtHost(c.Context()); err == nil {
+			status, err = statusWatch{look: inspectHost, pause: 5 * time.Second, format: *format, out: con.Out, terminal: con.Replaces()}.run(c.Context())
+		} else if status, err = inspectHost(c.Context()); err == nil {
 			err = format.Print(con.Out, "HostStatus", status, status.print)
 		}
 		if err == nil && !status.UpToDate {
@@ -113,7 +113,7 @@ within 30 days. With --watch it is that of the last status.`,
 	return c
 }
 
-func lookAtHost(ctx context.Context) (Status, error) {
+func inspectHost(ctx context.Context) (Status, error) {
 	status := Status{Steps: []stepStatus{}}
 	saved, err := savedSettings()
 	if err != nil || saved.Role == "" {
@@ -127,7 +127,7 @@ func lookAtHost(ctx context.Context) (Status, error) {
 	p := parts.New(h, saved.Role)
 	status.Role, status.UpToDate, status.Repairs = saved.Role, saved.Lost == nil, agent.Repairs(host.Files{})
 	status.SettingsLost = textOf(saved.Lost)
-	status.lookAtCertificates()
+	status.inspectCertificates()
 	// Without a quorum most checks get no answer, so stop them early.
 	looking, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -142,14 +142,14 @@ func lookAtHost(ctx context.Context) (Status, error) {
 	others.Go(func() { status.Docker = textOf(preflight.DockerProblems(looking, p.Docker, preflight.Networks(h))) })
 	others.Go(func() { status.NetworkPolicy = textOf(plan.UnenforcedPolicies(looking, h)) })
 	others.Go(func() { status.NodesExpired = textOf(membership.ExpiredNodes(looking, h)) })
-	for _, f := range (&step.Runner{}).Look(looking, made) {
+	for _, f := range (&step.Runner{}).Check(looking, made) {
 		one := stepStatusOf(f, saved.Lost)
 		status.UpToDate = status.UpToDate && one.UpToDate
 		status.Steps = append(status.Steps, one)
 	}
 	others.Wait()
 	status.Programs, status.ControlPlanes = h.Programs(), parts.ControlPlanes(h.Files)
-	if saved.Role == local.Master {
+	if saved.Role == local.ControlPlane {
 		status.Rotation = renewal.UnderWay(ctx, h)
 	}
 	return status, ctx.Err()
@@ -162,7 +162,7 @@ func textOf(err error) string {
 	return err.Error()
 }
 
-func (s *Status) lookAtCertificates() {
+func (s *Status) inspectCertificates() {
 	all := renewal.Certificates(host.Files{}, s.Role)
 	s.NextExpiry = pki.FirstToExpire(all)
 	if err := pki.ExpiryProblem(all); err != nil {
@@ -172,22 +172,30 @@ func (s *Status) lookAtCertificates() {
 
 // membersOf returns none if this host's etcd cannot be asked, which its step reports.
 func membersOf(ctx context.Context, own etcd.Client, role string) []etcd.MemberStatus {
-	if role != config.RoleMaster {
+	if role != config.RoleControlPlane {
 		return nil
 	}
 	members, _ := own.Status(ctx)
 	return members
 }
 
+// nameOf returns the word of Kubernetes for a role.
+func nameOf(role string) string {
+	if role == local.ControlPlane {
+		return "control plane"
+	}
+	return role
+}
+
 func (s Status) print(w io.Writer) {
 	if s.Role == "" {
-		fmt.Fprintln(w, "this host is no part of a cluster; `kube-bootstrap master` or `kube-bootstrap worker` makes it one")
+		fmt.Fprintln(w, "this host is not part of a cluster; `kube-bootstrap master` or `kube-bootstrap worker` makes it one")
 		return
 	}
 	if s.Role == local.Loaded {
-		fmt.Fprintln(w, "this host has the images of a cluster and is no part of one yet")
+		fmt.Fprintln(w, "this host has the images of a cluster and is not part of one yet")
 	} else {
-		fmt.Fprintf(w, "this host is a %s\n", s.Role)
+		fmt.Fprintf(w, "this host is a %s\n", nameOf(s.Role))
 		s.printSummary(w)
 	}
 	s.printExpiry(w)

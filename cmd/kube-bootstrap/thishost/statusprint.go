@@ -36,7 +36,7 @@ func (s Status) printSummary(w io.Writer) {
 		{"Kubernetes", s.Host.Kubernetes},
 		{"subnet", s.Host.Subnet},
 		{"steps", s.countSteps()},
-		{"API servers", count(s.ControlPlanes, func(c balancer.ControlPlane) bool { return c.APIServer }, "ready")},
+		{"API servers", count(s.ControlPlanes, func(c balancer.Backend) bool { return c.APIServer }, "ready")},
 		{"etcd", count(s.Etcd, func(m etcd.MemberStatus) bool { return m.Healthy }, "members healthy")}, // none on a worker
 	})
 }
@@ -93,7 +93,7 @@ func (s Status) printExpiry(w io.Writer) {
 	}
 }
 
-// printControlPlanes tells of several; of a lone one the steps have said all.
+// printControlPlanes prints the control planes if there are several. The steps describe a single one.
 func (s Status) printControlPlanes(w io.Writer) {
 	if len(s.ControlPlanes) < 2 {
 		return
@@ -156,7 +156,7 @@ func (s Status) member(ip string) string {
 // statusWatch prints the status of a host whenever it changes.
 type statusWatch struct {
 	look     func(context.Context) (Status, error)
-	pause    time.Duration // between two looks
+	pause    time.Duration // between two checks
 	format   output.Format
 	out      io.Writer
 	terminal bool // the status replaces the one before
@@ -190,7 +190,7 @@ func (s statusWatch) run(ctx context.Context) (last Status, err error) {
 	}
 }
 
-// print separates documents: a time begins a table, a line YAML; JSON needs none.
+// print writes a time before each table and a separator before each YAML document. JSON needs none.
 func (s statusWatch) print(text []byte) error {
 	const clearScreen = "\x1b[H\x1b[2J" // cursor to the first column of the first line, clear
 	before, after := "", ""

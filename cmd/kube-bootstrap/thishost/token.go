@@ -140,7 +140,7 @@ func makeToken(ctx context.Context, ttl time.Duration, scope join.Scope, descrip
 
 // createToken creates a token. For a control plane, it first shares what control planes
 // need: a token that was created before a failure would be valid, and nobody has seen it.
-func createToken(kind join.Kind, share func() (certkey.Key, error), create func() (join.Token, error)) (token join.Token, key certkey.Key, err error) {
+func createToken(kind join.HostKind, share func() (certkey.Key, error), create func() (join.Token, error)) (token join.Token, key certkey.Key, err error) {
 	if kind == join.ForControlPlane {
 		if key, err = share(); err != nil {
 			return token, key, err

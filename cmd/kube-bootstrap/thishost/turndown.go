@@ -92,7 +92,7 @@ func lossesOfTurndown(ctx context.Context) ([]string, error) {
 
 // autoRemoved returns none if Docker does not answer.
 func autoRemoved(ctx context.Context, h *local.Host) []string {
-	if !h.OwnNetwork() {
+	if !h.ManagesNetwork() {
 		return nil
 	}
 	ctx, cancel := step.Checking(ctx)
@@ -112,7 +112,7 @@ func turndown(ctx context.Context, con *console.Console, keepImages, force bool)
 		return err
 	}
 	if done == nil {
-		con.Say("this host is no part of a cluster: nothing to take back")
+		con.Say("this host is not part of a cluster: nothing to undo")
 		return nil
 	}
 	runner, err := con.BeginLogged("turndown")
@@ -172,8 +172,8 @@ func installed(keepImages bool) (*local.Host, step.Plan, error) {
 		return nil, nil, err
 	}
 	switch role {
-	case config.RoleMaster:
-		return h, plan.Master(h), nil
+	case config.RoleControlPlane:
+		return h, plan.ControlPlane(h), nil
 	case local.Loaded:
 		return h, plan.Load(h), nil
 	}
@@ -195,7 +195,7 @@ func printUndo(out io.Writer, format output.Format, keepImages bool) error {
 	}
 	return format.Print(out, "Step", names, func(w io.Writer) {
 		for _, name := range names {
-			fmt.Fprintln(w, "take back: "+name)
+			fmt.Fprintln(w, "undo: "+name)
 		}
 		if len(names) == 0 {
 			fmt.Fprintln(w, "nothing to do")

@@ -18,7 +18,7 @@ import (
 
 // Node tests the access to a node of this name, which has a shell and the GNU core utilities. missing is
 // the access to a node that does not exist.
-func Node(t *testing.T, name string, node, missing access.Node) {
+func Node(t *testing.T, name string, node, missing access.Connection) {
 	t.Run("a command has its input and environment, and its output is kept apart", func(t *testing.T) { streams(t, node) })
 	t.Run("a command that fails is an ExitError", func(t *testing.T) { fails(t, name, node) })
 	t.Run("a command whose context ends does not go on", func(t *testing.T) { ends(t, node) })
@@ -26,7 +26,7 @@ func Node(t *testing.T, name string, node, missing access.Node) {
 	t.Run("a missing file and a missing node have errors of their own", func(t *testing.T) { absent(t, node, missing) })
 }
 
-func streams(t *testing.T, node access.Node) {
+func streams(t *testing.T, node access.Connection) {
 	var out, errs strings.Builder
 	must.NoError(t, node.Exec(t.Context(), host.Command{
 		Args: access.Script(`cat; echo "$A $1"; echo aside >&2`, "two words"), Env: []string{"A=1"},
@@ -37,7 +37,7 @@ func streams(t *testing.T, node access.Node) {
 	}
 }
 
-func fails(t *testing.T, name string, node access.Node) {
+func fails(t *testing.T, name string, node access.Connection) {
 	out, err := access.Output(t.Context(), node, access.Script("echo printed; echo the reason >&2; exit 7")...)
 	exit, ok := errors.AsType[*access.ExitError](err)
 	if !ok || exit.Node != name || exit.Code != 7 || out != "printed\n" || !strings.Contains(err.Error(), "the reason") {
@@ -45,7 +45,7 @@ func fails(t *testing.T, name string, node access.Node) {
 	}
 }
 
-func ends(t *testing.T, node access.Node) {
+func ends(t *testing.T, node access.Connection) {
 	ctx, cancel := context.WithCancel(t.Context())
 	err := node.Exec(ctx, host.Command{Args: access.Script("echo begun; exec sleep 600"), Stdout: cancels(cancel)})
 	if !errors.Is(err, context.Canceled) {
@@ -61,7 +61,7 @@ func (c cancels) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func files(t *testing.T, node access.Node) {
+func files(t *testing.T, node access.Connection) {
 	const path = "/var/access-test/new/file"
 	for _, content := range []string{"a longer text", "text"} {
 		must.NoError(t, node.Put(t.Context(), path, 0o640, strings.NewReader(content)))
@@ -82,7 +82,7 @@ func files(t *testing.T, node access.Node) {
 	}
 }
 
-func absent(t *testing.T, node, missing access.Node) {
+func absent(t *testing.T, node, missing access.Connection) {
 	if _, err := node.Get(t.Context(), "/no/such/file"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a missing file: %v", err)
 	}

@@ -124,15 +124,15 @@ func (p push) known(ctx context.Context) (stored, bool) {
 	return found.stored, bytes.Equal(found.manifest, manifest) && bytes.Equal(found.signature, signature)
 }
 
-func (p push) tag(img bundle.Image) (name.Tag, error) {
+func (p push) tag(img bundle.MultiPlatformImage) (name.Tag, error) {
 	path, tag := inRegistry(img.Ref)
 	repo, err := p.to.Repository(path)
 	return repo.Tag(tag), err
 }
 
 // missing returns the images that the registry lacks, or has with other content.
-func (p push) missing(ctx context.Context, s stored) ([]bundle.Image, error) {
-	var missing []bundle.Image
+func (p push) missing(ctx context.Context, s stored) ([]bundle.MultiPlatformImage, error) {
+	var missing []bundle.MultiPlatformImage
 	for _, img := range p.from.Manifest.Images {
 		tag, err := p.tag(img)
 		if err != nil {
@@ -164,7 +164,7 @@ func (p push) allLayers() []digest.Digest {
 // blobs uploads each layer once, several at a time. For further repositories it
 // requests a mount from the first one. The configs are uploaded together with
 // the manifests.
-func (p push) blobs(ctx context.Context, images []bundle.Image, layers layerFiles) error {
+func (p push) blobs(ctx context.Context, images []bundle.MultiPlatformImage, layers layerFiles) error {
 	repos := map[digest.Digest][]string{} // by digest of the uncompressed layer
 	var total int64
 	for _, img := range images {
@@ -218,7 +218,7 @@ func (p push) layer(ctx context.Context, file *compressedLayer, paths []string) 
 
 // manifests uploads the config and the manifest of each architecture, then the index, and
 // verifies that the registry returns the index under its digest.
-func (p push) manifests(ctx context.Context, img bundle.Image, rewritten registryImage) error {
+func (p push) manifests(ctx context.Context, img bundle.MultiPlatformImage, rewritten registryImage) error {
 	tag, err := p.tag(img)
 	if err != nil {
 		return err

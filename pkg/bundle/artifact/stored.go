@@ -46,7 +46,7 @@ type registryImage struct {
 }
 
 // rewrite returns an image with its layers as the registry stores them.
-func (s stored) rewrite(b *bundle.Bundle, img bundle.Image) (registryImage, error) {
+func (s stored) rewrite(b *bundle.Bundle, img bundle.MultiPlatformImage) (registryImage, error) {
 	rewritten := registryImage{manifests: map[digest.Digest][]byte{}}
 	text, err := b.ReadText(img.Index)
 	if err != nil {
@@ -110,7 +110,7 @@ func (s stored) fetching(m bundle.Manifest, blob func(path string, d digest.Dige
 }
 
 // pathsOf returns the repository of each config and layer.
-func pathsOf(images []bundle.Image) map[digest.Digest]string {
+func pathsOf(images []bundle.MultiPlatformImage) map[digest.Digest]string {
 	paths := map[digest.Digest]string{}
 	for _, img := range images {
 		path, _ := inRegistry(img.Ref)

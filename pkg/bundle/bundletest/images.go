@@ -59,7 +59,7 @@ func ImagesApart(t testing.TB, v image.Versions, archs ...string) (built []image
 	return built
 }
 
-// images ends the shared layers with a mark.
+// images appends mark to the shared layers.
 func images(t testing.TB, v image.Versions, arch, mark string) (built []image.Built) {
 	t.Helper()
 	for _, img := range image.Catalogue(v, "") {

@@ -24,8 +24,8 @@ const (
 	longestReason = 1 << 10
 )
 
-// Client fetches the part of a bundle that this host needs.
-type Client struct {
+// Fetcher fetches the part of a bundle that this host needs.
+type Fetcher struct {
 	Servers func(context.Context) []string // host:port of each control plane
 	// Connect returns the authorities of the servers and the credential of this host: a token,
 	// or a client certificate in the configuration.
@@ -41,7 +41,7 @@ type Offer struct {
 	client *http.Client
 	token  string
 	size   int64
-	asked  Client
+	asked  Fetcher
 }
 
 // refusal is the answer of a server that it does not have what was asked for.
@@ -61,8 +61,8 @@ func transient(err error) bool {
 // ErrNone means that no control plane offers a bundle for this host.
 var ErrNone = errors.New("no control plane has them")
 
-// Look asks all control planes, and returns the first offer.
-func (c Client) Look(ctx context.Context) (*Offer, error) {
+// FirstOffer asks all control planes, and returns the first offer.
+func (c Fetcher) FirstOffer(ctx context.Context) (*Offer, error) {
 	config, token, err := c.Connect(ctx)
 	if err != nil {
 		return nil, err

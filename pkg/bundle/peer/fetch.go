@@ -25,12 +25,12 @@ func (o *Offer) Bytes() (n int64) {
 
 // Fetch writes the part of the bundle to path. It resumes an interrupted transfer, also that of an
 // earlier run or from another control plane, and fails after several attempts without progress.
-func (c Client) Fetch(ctx context.Context, files host.Files, path string) error {
+func (c Fetcher) Fetch(ctx context.Context, files host.Files, path string) error {
 	if err := files.MkdirAll(filepath.Dir(path)); err != nil {
 		return err
 	}
 	for failed := 1; ; failed++ {
-		offer, err := c.Look(ctx)
+		offer, err := c.FirstOffer(ctx)
 		if err == nil {
 			var more int64
 			if more, err = offer.fetch(ctx, files, path); more > 0 {

@@ -44,7 +44,7 @@ type controlPlane struct {
 
 func serve(t *testing.T, path string, between func(http.ResponseWriter, *http.Request) bool) *controlPlane {
 	t.Helper()
-	s := Server{
+	s := BundleServer{
 		Open: func() (*bundle.Bundle, error) { return bundle.Open(path) },
 		Allows: func(_ context.Context, token string, chain []*x509.Certificate) (bool, error) {
 			if token == "no API" {
@@ -80,7 +80,7 @@ func (c *counted) Write(p []byte) (int, error) {
 	return n, err
 }
 
-func client(t *testing.T, arch string, of ...*controlPlane) Client {
+func client(t *testing.T, arch string, of ...*controlPlane) Fetcher {
 	t.Helper()
 	pool := x509.NewCertPool()
 	var servers []string
@@ -88,7 +88,7 @@ func client(t *testing.T, arch string, of ...*controlPlane) Client {
 		pool.AddCert(c.Certificate())
 		servers = append(servers, strings.TrimPrefix(c.URL, "https://"))
 	}
-	return Client{
+	return Fetcher{
 		Servers:    func(context.Context) []string { return servers },
 		Kubernetes: bundletest.Versions(t).Kubernetes, Arch: arch,
 		Connect: func(context.Context) (*tls.Config, string, error) {
@@ -98,7 +98,7 @@ func client(t *testing.T, arch string, of ...*controlPlane) Client {
 }
 
 // fetched fetches, and expects a part that a host of arch can use.
-func fetched(t *testing.T, c Client, files host.Files) {
+func fetched(t *testing.T, c Fetcher, files host.Files) {
 	t.Helper()
 	must.NoError(t, c.Fetch(t.Context(), files, "/var/lib/bundle"))
 	b, err := bundle.Open(files.Path("/var/lib/bundle"))
@@ -129,7 +129,7 @@ func TestEachHostFetchesItsPart(t *testing.T) {
 	fetched(t, client(t, "arm64", c), files)
 	second := serve(t, files.Path("/var/lib/bundle"), nil)
 	fetched(t, client(t, "arm64", second), host.Files{Root: t.TempDir()})
-	_, err := client(t, "amd64", second).Look(t.Context())
+	_, err := client(t, "amd64", second).FirstOffer(t.Context())
 	if !errors.Is(err, ErrNone) || !strings.Contains(err.Error(), "for arm64, not for amd64") {
 		t.Errorf("got %v", err)
 	}
@@ -211,9 +211,9 @@ func TestRefusals(t *testing.T) {
 	path := writeBundle(t, "amd64")
 	c := serve(t, path, nil)
 	gone := serve(t, path+".gone", nil)
-	with := func(change func(*Client)) Client { one := client(t, "amd64", c); change(&one); return one }
-	token := func(token string) func(*Client) {
-		return func(one *Client) {
+	with := func(change func(*Fetcher)) Fetcher { one := client(t, "amd64", c); change(&one); return one }
+	token := func(token string) func(*Fetcher) {
+		return func(one *Fetcher) {
 			connect := one.Connect
 			one.Connect = func(ctx context.Context) (*tls.Config, string, error) {
 				config, _, err := connect(ctx)
@@ -221,22 +221,22 @@ func TestRefusals(t *testing.T) {
 			}
 		}
 	}
-	for want, one := range map[string]Client{
+	for want, one := range map[string]Fetcher{
 		"does not accept the token":      with(token("abcdef.9999999999999999")),
 		"does not answer":                with(token("no API")),
-		"of Kubernetes v1.30.0":          with(func(c *Client) { c.Kubernetes = "v1.30.0" }),
-		"not for s390x":                  with(func(c *Client) { c.Arch = "s390x" }),
+		"of Kubernetes v1.30.0":          with(func(c *Fetcher) { c.Kubernetes = "v1.30.0" }),
+		"not for s390x":                  with(func(c *Fetcher) { c.Arch = "s390x" }),
 		"no bundle at " + path + ".gone": client(t, "amd64", gone),
-		"connection refused":             with(func(c *Client) { c.Servers = func(context.Context) []string { return []string{"127.0.0.1:1"} } }),
-		"certificate signed by unknown authority": with(func(c *Client) {
+		"connection refused":             with(func(c *Fetcher) { c.Servers = func(context.Context) []string { return []string{"127.0.0.1:1"} } }),
+		"certificate signed by unknown authority": with(func(c *Fetcher) {
 			c.Connect = func(context.Context) (*tls.Config, string, error) {
 				return &tls.Config{RootCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS12}, good, nil
 			}
 		}),
-		bundle.ErrUntrusted.Error(): with(func(c *Client) { c.Options = []bundle.Option{signedByNobody} }),
-		"no control plane has them": with(func(c *Client) { c.Servers = func(context.Context) []string { return nil } }),
+		bundle.ErrUntrusted.Error(): with(func(c *Fetcher) { c.Options = []bundle.Option{signedByNobody} }),
+		"no control plane has them": with(func(c *Fetcher) { c.Servers = func(context.Context) []string { return nil } }),
 	} {
-		_, err := one.Look(t.Context())
+		_, err := one.FirstOffer(t.Context())
 		if err == nil || !strings.Contains(err.Error(), want) || !errors.Is(err, ErrNone) {
 			t.Errorf("got %v, want %q", err, want)
 		}

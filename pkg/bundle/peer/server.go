@@ -40,11 +40,11 @@ var hosts = clients.Limits{
 // of the transfers, also if it reads slowly on purpose. Each transfer needs 100 KB of memory.
 const transfers = 16
 
-// bundlePath is the path of the only resource.
+// bundlePath is the URL path of the bundle, the only resource.
 const bundlePath = "/bundle"
 
-// Server serves the bundle of this host.
-type Server struct {
+// BundleServer serves the bundle of this host.
+type BundleServer struct {
 	// Open opens the bundle. Its error is for the user of the other host.
 	Open func() (*bundle.Bundle, error)
 	// Allows reports whether the holder of a token, or of a client certificate that is not
@@ -56,7 +56,7 @@ type Server struct {
 
 // Serve answers requests on addr until ctx ends. It speaks HTTP/1.1 only: a connection of HTTP/2
 // would carry any number of requests.
-func (s Server) Serve(ctx context.Context, addr string) error {
+func (s BundleServer) Serve(ctx context.Context, addr string) error {
 	server := hosts.Server(s.handler())
 	server.Protocols = new(http.Protocols)
 	server.Protocols.SetHTTP1(true)
@@ -67,7 +67,7 @@ func (s Server) Serve(ctx context.Context, addr string) error {
 	return registry.ServeImages(ctx, addr, server)
 }
 
-func (s Server) handler() http.Handler {
+func (s BundleServer) handler() http.Handler {
 	turns := make(chan struct{}, transfers)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w, r, end := hosts.Request(w, r)
@@ -85,7 +85,7 @@ func (s Server) handler() http.Handler {
 }
 
 // admits answers a request that may not be made.
-func (s Server) admits(w http.ResponseWriter, r *http.Request) bool {
+func (s BundleServer) admits(w http.ResponseWriter, r *http.Request) bool {
 	switch {
 	case r.URL.Path != bundlePath:
 		http.NotFound(w, r)
@@ -105,7 +105,7 @@ func (s Server) admits(w http.ResponseWriter, r *http.Request) bool {
 	return allowed && err == nil
 }
 
-func (s Server) send(w http.ResponseWriter, r *http.Request) {
+func (s BundleServer) send(w http.ResponseWriter, r *http.Request) {
 	b, err := s.Open()
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusNotFound)

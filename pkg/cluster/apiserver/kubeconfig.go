@@ -24,25 +24,25 @@ const AdminKubeconfig = "/etc/kubernetes/admin.conf"
 const certName = "kubernetes"
 
 // Kubeconfig returns the admin kubeconfig of a cluster for use on this machine.
-func Kubeconfig(ctx context.Context, options session.Options) ([]byte, error) {
-	return session.Get(ctx, options, session.Scope{}, func(s *session.Session, _ topology.State) ([]byte, error) { return Read(ctx, s, "") })
+func Kubeconfig(ctx context.Context, options session.Selection) ([]byte, error) {
+	return session.Get(ctx, options, session.Requirements{}, func(s *session.Session, _ topology.State) ([]byte, error) { return Read(ctx, s, "") })
 }
 
 // Read reads the admin kubeconfig from the first running control plane other
 // than the node named except. Its server address leads to any control plane.
 func Read(ctx context.Context, s *session.Session, except string) ([]byte, error) {
-	master, err := s.RunningMaster(ctx, except)
+	controlPlane, err := s.RunningControlPlane(ctx, except)
 	if err != nil {
 		return nil, err
 	}
-	file, err := s.Node(master.Name).Get(ctx, AdminKubeconfig)
+	file, err := s.Node(controlPlane.Name).Get(ctx, AdminKubeconfig)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
 	data, err := io.ReadAll(io.LimitReader(file, largest+1))
 	if err == nil && len(data) > largest {
-		err = fmt.Errorf("%s of %s has more than %d bytes; remove it and run `kube-bootstrap master` there", AdminKubeconfig, master.Name, largest)
+		err = fmt.Errorf("%s of %s has more than %d bytes; remove it and run `kube-bootstrap master` there", AdminKubeconfig, controlPlane.Name, largest)
 	}
 	if err != nil {
 		return nil, err
@@ -92,8 +92,8 @@ func Connect(ctx context.Context, s *session.Session, except string) kube.Connec
 }
 
 // URL returns the URL at which this machine reaches the API servers of a cluster.
-func URL(ctx context.Context, options session.Options) (string, error) {
-	return session.Get(ctx, options, session.Scope{}, func(s *session.Session, _ topology.State) (string, error) {
+func URL(ctx context.Context, options session.Selection) (string, error) {
+	return session.Get(ctx, options, session.Requirements{}, func(s *session.Session, _ topology.State) (string, error) {
 		return s.Provider.URL(ctx, s.Name)
 	})
 }

@@ -36,10 +36,10 @@ func (n NodeStatus) Status() string {
 }
 
 // Nodes returns the nodes of a cluster as its API server reports them.
-func Nodes(ctx context.Context, options session.Options) ([]NodeStatus, error) {
+func Nodes(ctx context.Context, options session.Selection) ([]NodeStatus, error) {
 	ctx, cancel := step.Checking(ctx)
 	defer cancel()
-	return session.Get(ctx, options, session.Scope{}, func(s *session.Session, _ topology.State) ([]NodeStatus, error) {
+	return session.Get(ctx, options, session.Requirements{}, func(s *session.Session, _ topology.State) ([]NodeStatus, error) {
 		return list(ctx, s)
 	})
 }

@@ -19,7 +19,7 @@ type Cluster struct {
 
 // Of returns the cluster of a session, or an error if its nodes are no containers.
 func Of(s *session.Session) (Cluster, error) {
-	p, ok := s.Provider.(Provider)
+	p, ok := s.Provider.(DockerProvider)
 	if !ok {
 		return Cluster{}, fmt.Errorf("the nodes of cluster %s are no containers", s.Name)
 	}
@@ -38,7 +38,7 @@ func (c Cluster) Subnet(ctx context.Context) (netip.Prefix, error) {
 }
 
 // Begin is session.Begin for a cluster of containers. The caller closes its session.
-func Begin(ctx context.Context, options session.Options, scope session.Scope) (Cluster, topology.State, error) {
+func Begin(ctx context.Context, options session.Selection, scope session.Requirements) (Cluster, topology.State, error) {
 	s, state, err := session.Begin(ctx, options, scope)
 	if err != nil {
 		return Cluster{}, state, err
@@ -51,7 +51,7 @@ func Begin(ctx context.Context, options session.Options, scope session.Scope) (C
 }
 
 // Do is session.Do for a cluster of containers.
-func Do(ctx context.Context, options session.Options, scope session.Scope,
+func Do(ctx context.Context, options session.Selection, scope session.Requirements,
 	do func(Cluster, topology.State) error) error {
 	c, state, err := Begin(ctx, options, scope)
 	if err != nil {

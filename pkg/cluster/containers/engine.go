@@ -53,7 +53,7 @@ func (c Cluster) ForgetEngine() error {
 
 // Owns returns a problem if the local files belong to a cluster on another
 // engine. A cluster without a record may be on any engine.
-func (p Provider) Owns(ctx context.Context, cluster, dir string) error {
+func (p DockerProvider) Owns(ctx context.Context, cluster, dir string) error {
 	path := filepath.Join(dir, engineFile)
 	noted, err := readEngine(path)
 	if err != nil {

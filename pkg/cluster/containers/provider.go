@@ -36,14 +36,14 @@ func (c EngineChoice) Open() (provider.Provider, error) {
 	if err != nil {
 		return nil, &step.Problem{Name: "engine", Text: err.Error(), Remedy: "correct --docker-host, --docker-context or DOCKER_HOST"}
 	}
-	return Provider{engine}, nil
+	return DockerProvider{engine}, nil
 }
 
-// Provider has the clusters of one engine.
-type Provider struct{ Engine *docker.Engine }
+// DockerProvider has the clusters of one engine.
+type DockerProvider struct{ Engine *docker.Engine }
 
 // Clusters returns the clusters that have hosts or networks on the engine.
-func (p Provider) Clusters(ctx context.Context) ([]provider.Entry, error) {
+func (p DockerProvider) Clusters(ctx context.Context) ([]provider.ClusterInfo, error) {
 	found, err := machines.All(ctx, p.Engine)
 	if err != nil {
 		return nil, err
@@ -54,24 +54,24 @@ func (p Provider) Clusters(ctx context.Context) ([]provider.Entry, error) {
 
 // clusters returns the clusters of networks and hosts. Hosts without their network are remains,
 // because the network is removed last.
-func clusters(networks []docker.Network, found []machines.Listed) []provider.Entry {
-	all := map[string]provider.Entry{}
+func clusters(networks []docker.Network, found []machines.EngineContainer) []provider.ClusterInfo {
+	all := map[string]provider.ClusterInfo{}
 	for _, m := range found {
-		all[m.Cluster] = provider.Entry{Name: m.Cluster, Nodes: stateOf(m.Cluster, found), Remains: true}
+		all[m.Cluster] = provider.ClusterInfo{Name: m.Cluster, Nodes: stateOf(m.Cluster, found), Remains: true}
 	}
 	for _, n := range networks {
-		c := provider.Entry{Name: n.Cluster, Nodes: stateOf(n.Cluster, found), Remains: len(n.Subnets) == 0}
+		c := provider.ClusterInfo{Name: n.Cluster, Nodes: stateOf(n.Cluster, found), Remains: len(n.Subnets) == 0}
 		if !c.Remains {
 			c.Subnet = n.Subnets[0]
 		}
 		all[n.Cluster] = c
 	}
 	delete(all, "") // what belongs to no cluster
-	return slices.SortedFunc(maps.Values(all), func(a, b provider.Entry) int { return cmp.Compare(a.Name, b.Name) })
+	return slices.SortedFunc(maps.Values(all), func(a, b provider.ClusterInfo) int { return cmp.Compare(a.Name, b.Name) })
 }
 
 // Nodes returns the hosts of a cluster, running or not.
-func (p Provider) Nodes(ctx context.Context, cluster string) (topology.State, error) {
+func (p DockerProvider) Nodes(ctx context.Context, cluster string) (topology.State, error) {
 	found, err := machines.All(ctx, p.Engine)
 	if err != nil {
 		return topology.State{}, err
@@ -92,7 +92,7 @@ func Labels(s topology.Spec) map[string]string {
 }
 
 // stateOf returns the nodes of a cluster. A container without a stored Spec is a bare host.
-func stateOf(cluster string, found []machines.Listed) topology.State {
+func stateOf(cluster string, found []machines.EngineContainer) topology.State {
 	var nodes []topology.NodeState
 	for _, m := range found {
 		if m.Cluster != cluster {
@@ -100,16 +100,16 @@ func stateOf(cluster string, found []machines.Listed) topology.State {
 		}
 		spec := topology.Spec{Name: m.Name, Role: topology.Bare}
 		_ = json.Unmarshal([]byte(m.Labels[specLabel]), &spec)
-		node := topology.Node{Name: m.Name, Role: spec.Role, Addr: m.Addr, Spec: spec}
-		nodes = append(nodes, topology.NodeState{Node: node, State: m.State, Image: m.Image})
+		node := topology.ClusterNode{Name: m.Name, Role: spec.Role, Addr: m.Addr, Spec: spec}
+		nodes = append(nodes, topology.NodeState{ClusterNode: node, State: m.State, Image: m.Image})
 	}
 	return topology.Observed(nodes)
 }
 
 // Exists reports whether the engine has any container, network, volume or image of a cluster.
-func (p Provider) Exists(ctx context.Context, cluster string) (bool, error) {
+func (p DockerProvider) Exists(ctx context.Context, cluster string) (bool, error) {
 	all, err := p.Clusters(ctx)
-	if err != nil || slices.ContainsFunc(all, func(c provider.Entry) bool { return c.Name == cluster }) {
+	if err != nil || slices.ContainsFunc(all, func(c provider.ClusterInfo) bool { return c.Name == cluster }) {
 		return err == nil, err
 	}
 	parts := machines.Of(p.Engine, cluster)
@@ -122,28 +122,30 @@ func (p Provider) Exists(ctx context.Context, cluster string) (bool, error) {
 }
 
 // Notes returns the notes about a cluster, which are volumes of the engine.
-func (p Provider) Notes(cluster string) provider.Notes { return machines.Of(p.Engine, cluster).Notes }
+func (p DockerProvider) Notes(cluster string) provider.Notes {
+	return machines.Of(p.Engine, cluster).Notes
+}
 
 // Node returns the access to a container.
-func (p Provider) Node(name string) access.Node { return node{p.Engine, name} }
+func (p DockerProvider) Node(name string) access.Connection { return node{p.Engine, name} }
 
 // ProgramPath is the path of kube-bootstrap on every host. It is on the volume of the host, because
 // copies of a volume share the file.
 const ProgramPath = "/var/lib/host/bin/kube-bootstrap"
 
 // ProgramPath returns the constant of this name.
-func (p Provider) ProgramPath() string { return ProgramPath }
+func (p DockerProvider) ProgramPath() string { return ProgramPath }
 
 // OnThisMachine reports whether the engine has a local socket.
-func (p Provider) OnThisMachine() bool { return !p.Engine.Remote() }
+func (p DockerProvider) OnThisMachine() bool { return !p.Engine.Remote() }
 
 // ConsoleLog returns what the init of a host printed last.
-func (p Provider) ConsoleLog(ctx context.Context, node string, lines int) string {
+func (p DockerProvider) ConsoleLog(ctx context.Context, node string, lines int) string {
 	return p.Engine.Tail(ctx, node, lines)
 }
 
 // Close closes the client of the engine.
-func (p Provider) Close() error { return p.Engine.Close() }
+func (p DockerProvider) Close() error { return p.Engine.Close() }
 
 // node is the access to a container. Files go through commands and not through the engine's own copy,
 // which does not see what is mounted inside: /run is a tmpfs.
@@ -176,7 +178,7 @@ func (n node) Get(ctx context.Context, path string) (io.ReadCloser, error) {
 func (n node) Close() error { return nil }
 
 // NoAnswer returns the problem that the engine does not answer.
-func (p Provider) NoAnswer(err error) error {
+func (p DockerProvider) NoAnswer(err error) error {
 	text := strings.Join(strings.Fields(err.Error()), " ") // an error of ssh has several lines
 	return &step.Problem{
 		Name: "engine", Text: fmt.Sprintf("the Docker engine on %s does not answer: %s", p.Engine.Address, text),

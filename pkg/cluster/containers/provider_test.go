@@ -22,12 +22,12 @@ import (
 )
 
 // here returns the provider of the Docker of this machine.
-func here(t *testing.T) Provider {
+func here(t *testing.T) DockerProvider {
 	t.Helper()
 	p, err := EngineChoice{}.Open()
 	must.NoError(t, err)
 	t.Cleanup(func() { must.NoError(t, p.Close()) })
-	return p.(Provider)
+	return p.(DockerProvider)
 }
 
 func TestAContainerIsANode(t *testing.T) {
@@ -44,7 +44,7 @@ func TestAnEngineIsAProvider(t *testing.T) {
 
 func TestTheSettingsOfANodeAreReadBackFromItsContainer(t *testing.T) {
 	spec := topology.Spec{Name: "gpu", Role: topology.Worker, NanoCPUs: 15e8, Args: []string{"--node-label=a=b"}}
-	state := stateOf("k", []machines.Listed{
+	state := stateOf("k", []machines.EngineContainer{
 		{Name: "k-gpu", Cluster: "k", State: "running", Labels: Labels(spec)},
 		{Name: "k-bare", Cluster: "k"}, {Name: "other", Cluster: "o"},
 	})
@@ -65,7 +65,7 @@ func TestClustersOfAnEngine(t *testing.T) {
 		{Name: "empty", Cluster: "empty", Subnets: []netip.Prefix{subnet}},
 	}
 	var got []string
-	hosts := []machines.Listed{{Name: "up-a", Cluster: "up"}, {Name: "left-a", Cluster: "left"}, {Name: "mine"}}
+	hosts := []machines.EngineContainer{{Name: "up-a", Cluster: "up"}, {Name: "left-a", Cluster: "left"}, {Name: "mine"}}
 	for _, c := range clusters(networks, hosts) {
 		got = append(got, fmt.Sprint(c.Name, c.Nodes.Names(), c.Subnet.IsValid(), c.Remains))
 	}
@@ -77,7 +77,7 @@ func TestClustersOfAnEngine(t *testing.T) {
 
 // TestFilesOfAClusterOnAnotherEngine: no engine is asked, because the addresses differ and none answers.
 func TestFilesOfAClusterOnAnotherEngine(t *testing.T) {
-	p := Provider{docker.Open(filepath.Join(t.TempDir(), "none.sock"))}
+	p := DockerProvider{docker.Open(filepath.Join(t.TempDir(), "none.sock"))}
 	dir := t.TempDir()
 	if err := p.Owns(t.Context(), "k", dir); err != nil {
 		t.Errorf("without a record: %v", err)
@@ -96,7 +96,7 @@ func TestFilesOfAClusterOnAnotherEngine(t *testing.T) {
 }
 
 func TestOnlyContainersAreAClusterOfContainers(t *testing.T) {
-	s, err := session.Open(session.Options{Name: "k", Provider: providertest.New(t), CacheDir: t.TempDir()}, nil)
+	s, err := session.Open(session.Selection{Name: "k", Provider: providertest.New(t), CacheDir: t.TempDir()}, nil)
 	must.NoError(t, err)
 	if _, err := Of(s); err == nil {
 		t.Error("directories are accepted as containers")

@@ -14,20 +14,20 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// FrontName returns the name of the container in front of the control planes.
+// LoadBalancerName returns the name of the container in front of the control planes.
 // It contains a dot, which no host name does.
-func FrontName(cluster string) string { return cluster + ".api" }
+func LoadBalancerName(cluster string) string { return cluster + ".api" }
 
-// URL returns the front's own address if this machine has a route to the
+// URL returns the load balancer's own address if this machine has a route to the
 // cluster's network. An engine in a virtual machine or on another machine has
 // no such route. There, URL returns the published port.
-func (p Provider) URL(ctx context.Context, cluster string) (string, error) {
-	front, _, err := machines.Of(p.Engine, cluster).Attached(ctx, FrontName(cluster))
+func (p DockerProvider) URL(ctx context.Context, cluster string) (string, error) {
+	loadBalancer, _, err := machines.Of(p.Engine, cluster).Attached(ctx, LoadBalancerName(cluster))
 	if err != nil {
 		return "", p.NoAnswer(err)
 	}
-	if !front.Running {
-		return "", &step.Problem{Name: "front-off", Text: "container " + FrontName(cluster) + ", which leads to the control planes, does not run",
+	if !loadBalancer.Running {
+		return "", &step.Problem{Name: "load-balancer-off", Text: "container " + LoadBalancerName(cluster) + ", which leads to the control planes, does not run",
 			Remedy: "run `kube-bootstrap cluster up --name " + cluster + "`"}
 	}
 	engine, err := p.Engine.MachineName(ctx)
@@ -35,22 +35,22 @@ func (p Provider) URL(ctx context.Context, cluster string) (string, error) {
 		return "", err
 	}
 	if engine != "" {
-		return publishedAt(engine, front)
+		return publishedAt(engine, loadBalancer)
 	}
 	routes, err := links.Routes()
 	if err != nil {
 		return "", fmt.Errorf("routes: %w", err)
 	}
-	if slices.ContainsFunc(routes, func(r links.Route) bool { return r.Dst.Bits() > 0 && r.Dst.Contains(front.Addr) }) {
-		for inside := range front.Ports {
-			return "https://" + netip.AddrPortFrom(front.Addr, inside).String(), nil
+	if slices.ContainsFunc(routes, func(r links.Route) bool { return r.Dst.Bits() > 0 && r.Dst.Contains(loadBalancer.Addr) }) {
+		for inside := range loadBalancer.Ports {
+			return "https://" + netip.AddrPortFrom(loadBalancer.Addr, inside).String(), nil
 		}
 	}
-	return publishedAt("127.0.0.1", front)
+	return publishedAt("127.0.0.1", loadBalancer)
 }
 
-func publishedAt(address string, front machines.Attached) (string, error) {
-	for _, port := range front.Ports {
+func publishedAt(address string, loadBalancer machines.Attached) (string, error) {
+	for _, port := range loadBalancer.Ports {
 		return "https://" + net.JoinHostPort(address, strconv.Itoa(int(port))), nil
 	}
 	return "", errors.New("the container in front of the control planes publishes no port")

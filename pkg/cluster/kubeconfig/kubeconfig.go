@@ -32,26 +32,26 @@ type merged struct {
 const mergedFile = "kubeconfig.json"
 
 // files are the kubeconfig of a user and the note about it, for one cluster.
-type files struct{ session.Options }
+type files struct{ session.Selection }
 
 // entry is the name of a cluster, its user and its context in a kubeconfig.
 func (f files) entry() string { return "kube-bootstrap-" + f.Name }
 
 // Merge adds the cluster to the user's kubeconfig at path, makes it the current
 // context, and returns the name of the context.
-func Merge(ctx context.Context, options session.Options, path string) (string, error) {
-	return session.Get(ctx, options, session.Scope{}, func(s *session.Session, _ topology.State) (string, error) {
+func Merge(ctx context.Context, options session.Selection, path string) (string, error) {
+	return session.Get(ctx, options, session.Requirements{}, func(s *session.Session, _ topology.State) (string, error) {
 		own, err := load(ctx, s)
 		if err != nil {
 			return "", err
 		}
-		if err := Unmerge(ctx, s.Options); err != nil { // of another file, or of an earlier cluster
+		if err := Unmerge(ctx, s.Selection); err != nil { // of another file, or of an earlier cluster
 			return "", err
 		}
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			return "", err
 		}
-		f := files{s.Options}
+		f := files{s.Selection}
 		return f.entry(), locked(ctx, path, func() error { return f.merge(path, own) })
 	})
 }
@@ -104,7 +104,7 @@ func edit(path string, change func(*api.Config) error) error {
 
 // Unmerge removes the entries that Merge added and restores the current context.
 // It removes the file if Merge created it and nothing else is in it.
-func Unmerge(ctx context.Context, options session.Options) error {
+func Unmerge(ctx context.Context, options session.Selection) error {
 	f := files{options}
 	note, err := f.merged()
 	if err != nil || note == nil {
@@ -167,7 +167,7 @@ func locked(ctx context.Context, path string, do func() error) error {
 // restored from an earlier cluster. It does not add entries that the user has
 // removed.
 func Update(ctx context.Context, s *session.Session) error {
-	f := files{s.Options}
+	f := files{s.Selection}
 	note, err := f.merged()
 	if err != nil || note == nil {
 		return err

@@ -28,7 +28,7 @@ func merging(t *testing.T, before string) (files, string) {
 	if before != "" {
 		must.Write(t, path, before)
 	}
-	f := files{session.Options{Name: "k", CacheDir: filepath.Join(dir, "cache")}}
+	f := files{session.Selection{Name: "k", CacheDir: filepath.Join(dir, "cache")}}
 	own := api.NewConfig()
 	own.Clusters["kubernetes"] = &api.Cluster{Server: "https://10.192.0.2:6443"}
 	own.AuthInfos["admin"] = &api.AuthInfo{Username: "admin"}
@@ -59,14 +59,14 @@ func same(t *testing.T, path string) {
 func TestUnmergeRestoresTheContext(t *testing.T) {
 	f, path := merging(t, someones)
 	for range 2 { // the second call changes nothing
-		must.NoError(t, Unmerge(t.Context(), f.Options))
+		must.NoError(t, Unmerge(t.Context(), f.Selection))
 		same(t, path)
 	}
 }
 
 func TestUnmergeRemovesAFileThatMergeCreated(t *testing.T) {
 	f, path := merging(t, "")
-	must.NoError(t, Unmerge(t.Context(), f.Options))
+	must.NoError(t, Unmerge(t.Context(), f.Selection))
 	if _, err := os.Stat(path); !os.IsNotExist(err) {
 		t.Errorf("still there: %v", err)
 	}
@@ -78,7 +78,7 @@ func TestUnmergeKeepsEntriesOfTheUser(t *testing.T) {
 	must.NoError(t, err)
 	config.Clusters["another"] = &api.Cluster{Server: "https://192.0.2.1"}
 	must.NoError(t, clientcmd.WriteToFile(*config, path))
-	must.NoError(t, Unmerge(t.Context(), f.Options))
+	must.NoError(t, Unmerge(t.Context(), f.Selection))
 	if config, err = clientcmd.LoadFromFile(path); err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func TestAMergedKubeconfigIsRenewed(t *testing.T) {
 	if err != nil || string(config.Clusters["kube-bootstrap-k"].CertificateAuthorityData) != "another" || config.AuthInfos["kube-bootstrap-k"].Username != "another" {
 		t.Errorf("renewed: %+v, %v", config, err)
 	}
-	must.NoError(t, Unmerge(t.Context(), f.Options))
+	must.NoError(t, Unmerge(t.Context(), f.Selection))
 	same(t, path)
 }
 

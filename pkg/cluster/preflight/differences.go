@@ -36,7 +36,7 @@ func Grown(t topology.Topology, state topology.State, recorded []topology.Spec) 
 	var names []string
 	for _, n := range t.Missing(state) {
 		known := slices.ContainsFunc(recorded, func(s topology.Spec) bool { return s.HostName(t.Cluster()) == n.Name })
-		if n.Role == topology.Master && !known { // a recorded control plane that was lost is created again
+		if n.Role == topology.ControlPlane && !known { // a recorded control plane that was lost is created again
 			names = append(names, n.Name)
 		}
 	}

@@ -13,9 +13,9 @@ import (
 func TestNodesAndBareHosts(t *testing.T) {
 	subnet := netip.MustParsePrefix("10.192.0.0/16")
 	bare := topology.Request{Hosts: []string{"lab-1"}, Subnet: subnet}
-	nodes := topology.Request{Masters: 1, Workers: 1, Subnet: subnet}
-	hosts := observed(topology.Node{Name: "lab-1", Role: topology.Bare})
-	cluster := observed(topology.Node{Name: "lab-master-1", Role: topology.Master})
+	nodes := topology.Request{ControlPlanes: 1, Workers: 1, Subnet: subnet}
+	hosts := observed(topology.ClusterNode{Name: "lab-1", Role: topology.Bare})
+	cluster := observed(topology.ClusterNode{Name: "lab-master-1", Role: topology.ControlPlane})
 	for name, test := range map[string]struct {
 		asked topology.Request
 		is    topology.State
@@ -30,10 +30,10 @@ func TestNodesAndBareHosts(t *testing.T) {
 	}
 }
 
-func observed(nodes ...topology.Node) topology.State {
+func observed(nodes ...topology.ClusterNode) topology.State {
 	var all []topology.NodeState
 	for _, n := range nodes {
-		all = append(all, topology.NodeState{Node: n, State: topology.StateRunning})
+		all = append(all, topology.NodeState{ClusterNode: n, State: topology.StateRunning})
 	}
 	return topology.Observed(all)
 }

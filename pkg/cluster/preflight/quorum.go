@@ -14,40 +14,40 @@ import (
 // majority returns the number of members out of n that etcd needs for a quorum.
 func majority(n int) int { return n/2 + 1 }
 
-// mastersOn returns the number of running control planes other than n.
-func mastersOn(t topology.Topology, is topology.State, n topology.Node) (on int) {
+// controlPlanesOn returns the number of running control planes other than n.
+func controlPlanesOn(t topology.Topology, is topology.State, n topology.ClusterNode) (on int) {
 	for _, other := range t.Nodes() {
-		if other.Role == topology.Master && other.Name != n.Name && is.Runs(other.Name) {
+		if other.Role == topology.ControlPlane && other.Name != n.Name && is.Runs(other.Name) {
 			on++
 		}
 	}
 	return on
 }
 
-// LastMaster reports whether no control plane would run without n.
-func LastMaster(t topology.Topology, is topology.State, n topology.Node) bool {
-	return n.Role == topology.Master && mastersOn(t, is, n) == 0
+// LastControlPlane reports whether no control plane would run without n.
+func LastControlPlane(t topology.Topology, is topology.State, n topology.ClusterNode) bool {
+	return n.Role == topology.ControlPlane && controlPlanesOn(t, is, n) == 0
 }
 
 // CanStop returns the problem that the API server would not answer without n.
-func CanStop(t topology.Topology, is topology.State, n topology.Node) error {
-	return canMiss(t, is, n, t.Masters(), "stop")
+func CanStop(t topology.Topology, is topology.State, n topology.ClusterNode) error {
+	return canMiss(t, is, n, t.ControlPlanes(), "stop")
 }
 
 // CanRemove returns the problem that the remaining control planes would have no
 // quorum without n. etcd itself would refuse the removal too, but only after
 // the node was drained.
-func CanRemove(t topology.Topology, is topology.State, n topology.Node) error {
-	return canMiss(t, is, n, t.Masters()-1, "remove")
+func CanRemove(t topology.Topology, is topology.State, n topology.ClusterNode) error {
+	return canMiss(t, is, n, t.ControlPlanes()-1, "remove")
 }
 
-func canMiss(t topology.Topology, is topology.State, n topology.Node, members int, verb string) error {
-	if LastMaster(t, is, n) {
+func canMiss(t topology.Topology, is topology.State, n topology.ClusterNode, members int, verb string) error {
+	if LastControlPlane(t, is, n) {
 		return &step.Problem{Name: "last-control-plane", Text: n.Name + " is the last control plane that runs: without it there is no cluster",
 			Remedy: "use `kube-bootstrap cluster down --name " + t.Cluster() + "`, or " + verb + " it with --force"}
 	}
-	left := mastersOn(t, is, n)
-	if n.Role != topology.Master || left >= majority(members) {
+	left := controlPlanesOn(t, is, n)
+	if n.Role != topology.ControlPlane || left >= majority(members) {
 		return nil
 	}
 	return &step.Problem{
@@ -59,9 +59,9 @@ func canMiss(t topology.Topology, is topology.State, n topology.Node, members in
 
 // CanStart returns the problem that the cluster would have no quorum even with
 // n: no API server would report when the node is Ready.
-func CanStart(t topology.Topology, is topology.State, n topology.Node) error {
-	members, on := t.Masters(), mastersOn(t, is, n)
-	if n.Role == topology.Master {
+func CanStart(t topology.Topology, is topology.State, n topology.ClusterNode) error {
+	members, on := t.ControlPlanes(), controlPlanesOn(t, is, n)
+	if n.Role == topology.ControlPlane {
 		on++
 	}
 	if on >= majority(members) {
@@ -82,7 +82,7 @@ func LostQuorum(ctx context.Context, s *session.Session, is topology.State) erro
 	var off []string
 	for _, n := range is.Nodes() {
 		switch {
-		case n.Role != topology.Master:
+		case n.Role != topology.ControlPlane:
 		case n.Running():
 			on = append(on, n)
 		default:

@@ -15,7 +15,7 @@ func powered(nodes string) (topology.Topology, topology.State) {
 	for _, one := range strings.Fields(nodes) {
 		role, _, _ := strings.Cut(one[1:], "-")
 		spec := topology.Spec{Name: one[1:], Role: topology.Role(role)}
-		m := topology.NodeState{Node: topology.Node{Name: "k-" + spec.Name, Role: spec.Role, Spec: spec}, State: "exited"}
+		m := topology.NodeState{ClusterNode: topology.ClusterNode{Name: "k-" + spec.Name, Role: spec.Role, Spec: spec}, State: "exited"}
 		if one[0] == '+' {
 			m.State = "running"
 		}

@@ -24,11 +24,11 @@ type Opener interface {
 // Provider is the place of the nodes of clusters.
 type Provider interface {
 	// Clusters returns all clusters in the order of their names.
-	Clusters(ctx context.Context) ([]Entry, error)
+	Clusters(ctx context.Context) ([]ClusterInfo, error)
 	// Nodes observes the nodes of a cluster.
 	Nodes(ctx context.Context, cluster string) (topology.State, error)
 	// Node returns the access to a node by its host name. It does not connect yet.
-	Node(name string) access.Node
+	Node(name string) access.Connection
 	// Exists reports whether the provider has any part of a cluster, also remains of a killed run.
 	Exists(ctx context.Context, cluster string) (bool, error)
 	// Notes returns the notes about a cluster, which need not exist.
@@ -62,8 +62,8 @@ type Notes interface {
 	Forget(ctx context.Context, key string) error
 }
 
-// Entry is a cluster in the list of a provider.
-type Entry struct {
+// ClusterInfo is a cluster in the list of a provider.
+type ClusterInfo struct {
 	Name    string
 	Nodes   topology.State
 	Subnet  netip.Prefix // of its nodes; the zero value if they have no network of their own

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// KeptLines is the number of output lines that an error contains.
-const KeptLines = 20
+// LastLines is the number of output lines that an error contains.
+const LastLines = 20
 
 // longestLine is longer than any line of kube-bootstrap, in bytes. Lines splits a longer line,
 // because an attacker may control the node and send a line without an end.

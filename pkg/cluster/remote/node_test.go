@@ -22,12 +22,12 @@ const worker = "k-worker-1"
 var programPath = providertest.Directories{}.ProgramPath()
 
 // clusterOf returns a cluster of one worker, with its root directory, and the events of its session.
-func clusterOf(t *testing.T) (s *session.Session, d providertest.Directories, root string, events *[]session.Event) {
+func clusterOf(t *testing.T) (s *session.Session, d providertest.Directories, root string, events *[]session.HostEvent) {
 	t.Helper()
-	d, events = providertest.New(t), new([]session.Event)
-	root = d.Add(t, "k", topology.Node{Name: worker, Role: topology.Worker})
-	s, err := session.Open(session.Options{Name: "k", Provider: d, CacheDir: t.TempDir()},
-		func(e session.Event) { *events = append(*events, e) })
+	d, events = providertest.New(t), new([]session.HostEvent)
+	root = d.Add(t, "k", topology.ClusterNode{Name: worker, Role: topology.Worker})
+	s, err := session.Open(session.Selection{Name: "k", Provider: d, CacheDir: t.TempDir()},
+		func(e session.HostEvent) { *events = append(*events, e) })
 	must.NoError(t, err)
 	t.Cleanup(func() { must.NoError(t, s.Close()) })
 	return s, d, root, events
@@ -93,7 +93,7 @@ func TestPutIsDoneOnce(t *testing.T) {
 	if diff, err := later.Check(t.Context()); err != nil || len(diff) != 1 {
 		t.Errorf("a node that does not exist: %v, %v", diff, err)
 	}
-	d.Set(t, "k", topology.NodeState{Node: topology.Node{Name: worker}, State: "off"})
+	d.Set(t, "k", topology.NodeState{ClusterNode: topology.ClusterNode{Name: worker}, State: "off"})
 	if _, err := put.Check(t.Context()); err == nil {
 		t.Error("a node that is off is no error")
 	}
@@ -102,9 +102,9 @@ func TestPutIsDoneOnce(t *testing.T) {
 func TestTheStatusOfEachNode(t *testing.T) {
 	s, d, root, _ := clusterOf(t)
 	install(t, root, `[ "$*" = "status -o json" ] && echo '{"upToDate": true}'; exit 5`)
-	install(t, d.Add(t, "k", topology.Node{Name: "k-broken", Role: topology.Worker}), "echo damaged >&2; exit 1")
-	d.Add(t, "k", topology.Node{Name: "k-bare", Role: topology.Bare})
-	d.Set(t, "k", topology.NodeState{Node: topology.Node{Name: "k-off", Role: topology.Worker}, State: "off"})
+	install(t, d.Add(t, "k", topology.ClusterNode{Name: "k-broken", Role: topology.Worker}), "echo damaged >&2; exit 1")
+	d.Add(t, "k", topology.ClusterNode{Name: "k-bare", Role: topology.Bare})
+	d.Set(t, "k", topology.NodeState{ClusterNode: topology.ClusterNode{Name: "k-off", Role: topology.Worker}, State: "off"})
 	state, err := s.Observe(t.Context())
 	must.NoError(t, err)
 	var got []string

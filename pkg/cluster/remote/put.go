@@ -15,20 +15,20 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// File is a file of this machine that a node gets.
-type File struct {
+// FileCopy is a file of this machine that a node gets.
+type FileCopy struct {
 	From, To string
 	Mode     os.FileMode
 }
 
 // PutBinary returns the step that copies kube-bootstrap to a node.
 func PutBinary(s *session.Session, node, binary string) step.Step {
-	return Put(s, step.IDOf("put-program", node), "put kube-bootstrap on "+node, node, File{binary, s.Provider.ProgramPath(), 0o755})
+	return Put(s, step.IDOf("put-program", node), "put kube-bootstrap on "+node, node, FileCopy{binary, s.Provider.ProgramPath(), 0o755})
 }
 
 // Put returns the step that copies a file to a node, unless the node has the same content. Its
 // Check also works if the node does not exist, because a step of the same stage may create it.
-func Put(s *session.Session, id step.ID, name, node string, f File) step.Step {
+func Put(s *session.Session, id step.ID, name, node string, f FileCopy) step.Step {
 	differs := func(ctx context.Context) (bool, error) {
 		same, err := f.same(ctx, s.Node(node))
 		return !same, err
@@ -43,7 +43,7 @@ func Put(s *session.Session, id step.ID, name, node string, f File) step.Step {
 	})
 }
 
-func (f File) same(ctx context.Context, node access.Node) (bool, error) {
+func (f FileCopy) same(ctx context.Context, node access.Connection) (bool, error) {
 	want, err := Sum(f.From)
 	if err != nil {
 		return false, err

@@ -40,7 +40,7 @@ func Run(ctx context.Context, s *session.Session, node string, args, env []strin
 }
 
 func run(ctx context.Context, s *session.Session, node string, args, env []string) error {
-	relay := newRelay(func(e step.Event) { s.Emit(session.Event{Host: node, Event: e}) })
+	relay := newRelay(func(e step.Event) { s.Emit(session.HostEvent{Host: node, Event: e}) })
 	args = slices.Concat([]string{s.Provider.ProgramPath()}, args, []string{"--progress", "json"})
 	err := s.Node(node).Exec(ctx, host.Command{Args: args, Env: env, Stderr: relay})
 	relay.Flush()
@@ -69,7 +69,7 @@ func (r *relay) line(text []byte) {
 	var e step.Event
 	if err := json.Unmarshal(text, &e); err != nil || e.Kind == "" {
 		if plain := strings.TrimSpace(string(text)); plain != "" {
-			r.other = append(r.other[max(0, len(r.other)-KeptLines+1):], plain)
+			r.other = append(r.other[max(0, len(r.other)-LastLines+1):], plain)
 		}
 		return
 	}
@@ -125,8 +125,8 @@ type HostStatus struct {
 	Error  string          `json:"error,omitempty"`  // why there is no report
 }
 
-// Report is what commands about a cluster read in the report of a host.
-type Report struct {
+// StatusReport is what commands about a cluster read in the report of a host.
+type StatusReport struct {
 	UpToDate bool
 	Programs map[string]string     // that differ from the release, with their versions
 	Etcd     []struct{ IP string } // the members
@@ -134,7 +134,7 @@ type Report struct {
 }
 
 // Read parses the report. It returns an error if there is none.
-func (h HostStatus) Read() (r Report, err error) {
+func (h HostStatus) Read() (r StatusReport, err error) {
 	err = json.Unmarshal(h.Report, &r)
 	return r, err
 }

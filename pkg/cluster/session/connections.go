@@ -11,10 +11,10 @@ import (
 // connections are the nodes that a session has connected to, by their host names.
 type connections struct {
 	mu   sync.Mutex
-	open map[string]access.Node
+	open map[string]access.Connection
 }
 
-func (c *connections) node(p provider.Provider, name string) access.Node {
+func (c *connections) node(p provider.Provider, name string) access.Connection {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.open[name] == nil {

@@ -14,15 +14,15 @@ import (
 // DefaultName is the default name of a cluster.
 const DefaultName = "kube"
 
-// Options select a cluster. The zero value of a field stands for its default.
-type Options struct {
+// Selection select a cluster. The zero value of a field stands for its default.
+type Selection struct {
 	Name     string          // part of the names of all nodes
 	Provider provider.Opener // of the nodes; it has no default
 	CacheDir string          // host images, and the files of the clusters; cache.Dir
 }
 
 // WithDefaults fills in the defaults and validates the name.
-func (o Options) WithDefaults() (Options, error) {
+func (o Selection) WithDefaults() (Selection, error) {
 	o.Name = cmp.Or(o.Name, DefaultName)
 	o.CacheDir = cmp.Or(o.CacheDir, cache.Dir())
 	return o, topology.BadName(o.Name)
@@ -30,13 +30,13 @@ func (o Options) WithDefaults() (Options, error) {
 
 // SharedDir holds the files that all hosts get. Containers of this machine mount it, so that a new
 // bundle reaches running nodes.
-func (o Options) SharedDir() string { return filepath.Join(o.CacheDir, "clusters", o.Name) }
+func (o Selection) SharedDir() string { return filepath.Join(o.CacheDir, "clusters", o.Name) }
 
 // BundleName is the name of the cluster's bundle in SharedDir.
 const BundleName = "bundle.tar.zst"
 
 // Bundle is the path of the cluster's bundle on this machine; "" if this machine does not have it.
-func (o Options) Bundle() string {
+func (o Selection) Bundle() string {
 	path := filepath.Join(o.SharedDir(), BundleName)
 	if !FileExists(path) {
 		return ""
@@ -45,10 +45,10 @@ func (o Options) Bundle() string {
 }
 
 // PrivateDir holds files that only this user may read. The nodes do not mount it.
-func (o Options) PrivateDir() string { return filepath.Join(o.CacheDir, "private", o.Name) }
+func (o Selection) PrivateDir() string { return filepath.Join(o.CacheDir, "private", o.Name) }
 
 // WritePrivate writes a file below PrivateDir, and returns its path.
-func (o Options) WritePrivate(name string, data []byte) (string, error) {
+func (o Selection) WritePrivate(name string, data []byte) (string, error) {
 	path := filepath.Join(o.PrivateDir(), name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return "", err
@@ -57,6 +57,6 @@ func (o Options) WritePrivate(name string, data []byte) (string, error) {
 }
 
 // ComponentsPath is the bundle of components from a checkout, before the nodes get it.
-func (o Options) ComponentsPath() string {
+func (o Selection) ComponentsPath() string {
 	return filepath.Join(o.CacheDir, "clusters", o.Name+"-programs.tar.zst")
 }

@@ -50,13 +50,13 @@ func (s *Session) HostsGone() error {
 		Remedy: "restore one of `kube-bootstrap cluster snapshot list --name " + s.Name + "`, or create new hosts with `kube-bootstrap cluster up --recreate --name " + s.Name + "`"}
 }
 
-// RunningMaster observes the nodes and returns State.RunningMaster, or a problem.
-func (s *Session) RunningMaster(ctx context.Context, except string) (topology.NodeState, error) {
-	state, err := s.look(ctx, Nodes)
+// RunningControlPlane observes the nodes and returns State.RunningControlPlane, or a problem.
+func (s *Session) RunningControlPlane(ctx context.Context, except string) (topology.NodeState, error) {
+	state, err := s.inspect(ctx, Nodes)
 	if err != nil {
 		return topology.NodeState{}, err
 	}
-	n, ok := state.RunningMaster(except)
+	n, ok := state.RunningControlPlane(except)
 	if !ok {
 		err = s.Off("no control plane of cluster " + s.Name + " runs")
 	}

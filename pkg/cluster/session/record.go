@@ -16,25 +16,25 @@ import (
 // is written once the cluster is up. A value that the record does not have
 // counts as equal to any other.
 type Record struct {
-	Format     int             `json:"format"`
-	Kubernetes string          `json:"kubernetes,omitempty"` // version; "": the cluster has never been up
-	Program    string          `json:"program,omitempty"`    // checksum of kube-bootstrap on the hosts
-	Settings   config.Made     `json:"settings"`
-	HostImage  string          `json:"hostImage,omitempty"`
-	APIPort    int             `json:"apiPort,omitempty"`
-	Nodes      []topology.Spec `json:"nodes,omitempty"` // without nodes added by `node add`
-	Phase      Phase           `json:"phase,omitempty"`
-	Bundle     string          `json:"-"` // path of the bundle that the hosts load, if this machine has it
+	Format     int                  `json:"format"`
+	Kubernetes string               `json:"kubernetes,omitempty"` // version; "": the cluster has never been up
+	Program    string               `json:"program,omitempty"`    // checksum of kube-bootstrap on the hosts
+	Settings   config.ClusterRecord `json:"settings"`
+	HostImage  string               `json:"hostImage,omitempty"`
+	APIPort    int                  `json:"apiPort,omitempty"`
+	Nodes      []topology.Spec      `json:"nodes,omitempty"` // without nodes added by `node add`
+	Phase      Transition           `json:"phase,omitempty"`
+	Bundle     string               `json:"-"` // path of the bundle that the hosts load, if this machine has it
 }
 
-// Phase states that a run removes all hosts of the cluster or creates them
+// Transition states that a run removes all hosts of the cluster or creates them
 // again. The next `cluster up` continues such a run if it was killed.
-type Phase string
+type Transition string
 
 // Phases of a record. A record without one is that of a cluster that is up.
 const (
-	Removing Phase = "removing" // hosts of the former cluster may exist; the cluster with this record comes after it
-	Creating Phase = "creating" // all hosts belong to the cluster with this record
+	Removing Transition = "removing" // hosts of the former cluster may exist; the cluster with this record comes after it
+	Creating Transition = "creating" // all hosts belong to the cluster with this record
 )
 
 // RecordFormat is the format of the records that this program writes.

@@ -2,9 +2,9 @@
 // checks that the cluster exists, keeps other runs out, and observes the nodes.
 //
 //	load      Options.WithDefaults    name, provider, cache directory
-//	look      Session.Observe         topology.State
+//	observe   Session.Observe         topology.State
 //	check     Scope.Needs             a provider, a cluster, or its nodes
-//	lock      Scope.Lock              no other run of this kind; then look and check again
+//	lock      Scope.Lock              no other run of this kind; then observe and check again
 package session
 
 import (
@@ -22,8 +22,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Event is an event of a step, either of the session itself or of a host.
-type Event struct {
+// HostEvent is an event of a step, either of the session itself or of a host.
+type HostEvent struct {
 	Host string // "" for the session itself
 	step.Event
 }
@@ -31,9 +31,9 @@ type Event struct {
 // Session is the connection of one command to a cluster. The desired and the observed nodes are
 // parameters of the functions that use a session.
 type Session struct {
-	Options
+	Selection
 	Provider provider.Provider
-	Emit     func(Event) // passes an event on to the caller of the command
+	Emit     func(HostEvent) // passes an event on to the caller of the command
 
 	nodes   *connections
 	release func() // the lock of the command
@@ -49,15 +49,15 @@ const (
 	Nodes                  // at least one node
 )
 
-// Scope states what a command needs.
-type Scope struct {
+// Requirements states what a command needs.
+type Requirements struct {
 	Needs Needs
-	Lock  Lock        // the runs to keep out; the zero value is none
-	Emit  func(Event) // nil: drop the events
+	Lock  Lock            // the runs to keep out; the zero value is none
+	Emit  func(HostEvent) // nil: drop the events
 }
 
 // Open opens the provider of a cluster. The caller closes the session.
-func Open(options Options, emit func(Event)) (*Session, error) {
+func Open(options Selection, emit func(HostEvent)) (*Session, error) {
 	options, err := options.WithDefaults()
 	if err != nil {
 		return nil, err
@@ -70,16 +70,16 @@ func Open(options Options, emit func(Event)) (*Session, error) {
 }
 
 // New returns a session with a provider that is open.
-func New(options Options, p provider.Provider, emit func(Event)) *Session {
+func New(options Selection, p provider.Provider, emit func(HostEvent)) *Session {
 	return &Session{
-		Options: options, Provider: p, Emit: oneAtATime(emit), nodes: &connections{open: map[string]access.Node{}},
+		Selection: options, Provider: p, Emit: oneAtATime(emit), nodes: &connections{open: map[string]access.Connection{}},
 	}
 }
 
 // oneAtATime returns emit for hosts that work concurrently. Without emit, it drops the events.
-func oneAtATime(emit func(Event)) func(Event) {
+func oneAtATime(emit func(HostEvent)) func(HostEvent) {
 	var mu sync.Mutex
-	return func(e Event) {
+	return func(e HostEvent) {
 		mu.Lock()
 		defer mu.Unlock()
 		if emit != nil {
@@ -89,7 +89,7 @@ func oneAtATime(emit func(Event)) func(Event) {
 }
 
 // Begin opens a cluster for a command, and returns its observed nodes. The caller closes the session.
-func Begin(ctx context.Context, options Options, scope Scope) (*Session, topology.State, error) {
+func Begin(ctx context.Context, options Selection, scope Requirements) (*Session, topology.State, error) {
 	s, err := Open(options, scope.Emit)
 	if err != nil {
 		return nil, topology.State{}, err
@@ -102,15 +102,15 @@ func Begin(ctx context.Context, options Options, scope Scope) (*Session, topolog
 	return s, state, nil
 }
 
-func (s *Session) begin(ctx context.Context, scope Scope) (topology.State, error) {
-	state, err := s.look(ctx, scope.Needs)
+func (s *Session) begin(ctx context.Context, scope Requirements) (topology.State, error) {
+	state, err := s.inspect(ctx, scope.Needs)
 	if err != nil || scope.Lock == (Lock{}) {
 		return state, err
 	}
 	if s.release, err = s.Hold(ctx, scope.Lock); err != nil {
 		return state, err
 	}
-	return s.look(ctx, scope.Needs) // another run may have changed the cluster in between
+	return s.inspect(ctx, scope.Needs) // another run may have changed the cluster in between
 }
 
 // Close releases the lock, and closes the provider and the connections to nodes.
@@ -122,7 +122,7 @@ func (s *Session) Close() error {
 }
 
 // Do opens a cluster, calls do with its observed nodes, and closes it.
-func Do(ctx context.Context, options Options, scope Scope, do func(*Session, topology.State) error) error {
+func Do(ctx context.Context, options Selection, scope Requirements, do func(*Session, topology.State) error) error {
 	s, state, err := Begin(ctx, options, scope)
 	if err != nil {
 		return err
@@ -132,8 +132,8 @@ func Do(ctx context.Context, options Options, scope Scope, do func(*Session, top
 }
 
 // OnRunning is Do for one node, which must run.
-func OnRunning(ctx context.Context, options Options, scope Scope, name string,
-	do func(*Session, topology.Node) error) error {
+func OnRunning(ctx context.Context, options Selection, scope Requirements, name string,
+	do func(*Session, topology.ClusterNode) error) error {
 	return Do(ctx, options, scope, func(s *Session, state topology.State) error {
 		n, err := state.Topology(s.Name).PickRunning(name, state)
 		if err != nil {
@@ -144,7 +144,7 @@ func OnRunning(ctx context.Context, options Options, scope Scope, name string,
 }
 
 // Get is Do for a function that returns a value.
-func Get[T any](ctx context.Context, options Options, scope Scope, get func(*Session, topology.State) (T, error)) (got T, err error) {
+func Get[T any](ctx context.Context, options Selection, scope Requirements, get func(*Session, topology.State) (T, error)) (got T, err error) {
 	err = Do(ctx, options, scope, func(s *Session, state topology.State) error {
 		got, err = get(s, state)
 		return err
@@ -152,8 +152,8 @@ func Get[T any](ctx context.Context, options Options, scope Scope, get func(*Ses
 	return got, err
 }
 
-// look observes the nodes and checks the needs of a command.
-func (s *Session) look(ctx context.Context, needs Needs) (topology.State, error) {
+// inspect observes the nodes and checks the needs of a command.
+func (s *Session) inspect(ctx context.Context, needs Needs) (topology.State, error) {
 	state, err := s.Observe(ctx)
 	if err == nil {
 		err = s.Provider.Owns(ctx, s.Name, s.PrivateDir())
@@ -181,11 +181,11 @@ func (s *Session) Observe(ctx context.Context) (topology.State, error) {
 func (s *Session) Notes() provider.Notes { return s.Provider.Notes(s.Name) }
 
 // Node returns the access to a node by its host name. Close ends the connection.
-func (s *Session) Node(name string) access.Node { return s.nodes.node(s.Provider, name) }
+func (s *Session) Node(name string) access.Connection { return s.nodes.node(s.Provider, name) }
 
 // Run applies a plan. If it fails, the next run continues.
 func (s *Session) Run(ctx context.Context, plan step.Plan) error {
-	runner := &step.Runner{Emit: func(e step.Event) { s.Emit(Event{Event: e}) }}
+	runner := &step.Runner{Emit: func(e step.Event) { s.Emit(HostEvent{Event: e}) }}
 	return runner.Do(ctx, plan)
 }
 

@@ -19,15 +19,15 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
-// master is the first control plane of the cluster k.
-var master = topology.Node{Name: "k-master-1", Role: topology.Master, Addr: netip.MustParseAddr("10.192.0.2")}
+// controlPlane is the first control plane of the cluster k.
+var controlPlane = topology.ClusterNode{Name: "k-master-1", Role: topology.ControlPlane, Addr: netip.MustParseAddr("10.192.0.2")}
 
-func optionsOf(t *testing.T, d providertest.Directories) session.Options {
+func optionsOf(t *testing.T, d providertest.Directories) session.Selection {
 	t.Helper()
-	return session.Options{Name: "k", Provider: d, CacheDir: t.TempDir()}
+	return session.Selection{Name: "k", Provider: d, CacheDir: t.TempDir()}
 }
 
-func open(t *testing.T, options session.Options) *session.Session {
+func open(t *testing.T, options session.Selection) *session.Session {
 	t.Helper()
 	s, err := session.Open(options, nil)
 	must.NoError(t, err)
@@ -47,12 +47,12 @@ func TestAClusterThatDoesNotExist(t *testing.T) {
 	d := providertest.New(t)
 	options := optionsOf(t, d)
 	do := func() error {
-		return session.Do(t.Context(), options, session.Scope{Needs: session.ACluster},
+		return session.Do(t.Context(), options, session.Requirements{Needs: session.ACluster},
 			func(*session.Session, topology.State) error { return nil })
 	}
 	hasProblem(t, do(), "cluster-missing", "cluster up --name k`")
 	for _, other := range []string{"b", "a"} {
-		d.Add(t, other, topology.Node{Name: other + "-worker-1"})
+		d.Add(t, other, topology.ClusterNode{Name: other + "-worker-1"})
 	}
 	hasProblem(t, do(), "cluster-missing", "cluster k does not exist; this engine has a, b [cluster-missing]")
 	must.NoError(t, d.Notes("k").Set(t.Context(), "any", "note"))
@@ -77,7 +77,7 @@ func TestTheCauseOfMissingNodes(t *testing.T) {
 			for key, text := range c.notes {
 				must.NoError(t, d.Notes("k").Set(t.Context(), key, text))
 			}
-			_, _, err := session.Begin(t.Context(), optionsOf(t, d), session.Scope{Needs: session.Nodes})
+			_, _, err := session.Begin(t.Context(), optionsOf(t, d), session.Requirements{Needs: session.Nodes})
 			hasProblem(t, err, c.problem, c.text)
 		})
 	}
@@ -86,8 +86,8 @@ func TestTheCauseOfMissingNodes(t *testing.T) {
 // TestOneRunAtATime: another command has the lock until it closes its session.
 func TestOneRunAtATime(t *testing.T) {
 	d := providertest.New(t)
-	d.Add(t, "k", master)
-	options, scope := optionsOf(t, d), session.Scope{Needs: session.Nodes, Lock: session.ClusterLock}
+	d.Add(t, "k", controlPlane)
+	options, scope := optionsOf(t, d), session.Requirements{Needs: session.Nodes, Lock: session.ClusterLock}
 	first, _, err := session.Begin(t.Context(), options, scope)
 	must.NoError(t, err)
 	if _, _, err := session.Begin(t.Context(), options, scope); !errors.Is(err, host.ErrLocked) {
@@ -98,7 +98,7 @@ func TestOneRunAtATime(t *testing.T) {
 	suite, _, err := session.Begin(t.Context(), options, other)
 	must.NoError(t, errors.Join(err, suite.Close(), first.Close()))
 	again, state, err := session.Begin(t.Context(), options, scope)
-	if must.NoError(t, err); !state.Runs(master.Name) {
+	if must.NoError(t, err); !state.Runs(controlPlane.Name) {
 		t.Errorf("nodes %v", state.Names())
 	}
 	must.NoError(t, again.Close())
@@ -106,21 +106,21 @@ func TestOneRunAtATime(t *testing.T) {
 
 func TestFilesOfAClusterAtAnotherPlace(t *testing.T) {
 	d := providertest.New(t)
-	d.Add(t, "k", master)
+	d.Add(t, "k", controlPlane)
 	options := optionsOf(t, d)
 	must.Write(t, filepath.Join(options.PrivateDir(), "place"), "/other")
-	_, _, err := session.Begin(t.Context(), options, session.Scope{})
+	_, _, err := session.Begin(t.Context(), options, session.Requirements{})
 	hasProblem(t, err, "cluster-place", "cluster k is in /other")
 }
 
 // TestASessionClosesItsConnections, also those of a run that fails. It opens one per node.
 func TestASessionClosesItsConnections(t *testing.T) {
 	d := providertest.New(t)
-	d.Add(t, "k", master)
+	d.Add(t, "k", controlPlane)
 	failed := errors.New("failed")
-	err := session.Do(t.Context(), optionsOf(t, d), session.Scope{}, func(s *session.Session, _ topology.State) error {
+	err := session.Do(t.Context(), optionsOf(t, d), session.Requirements{}, func(s *session.Session, _ topology.State) error {
 		for range 2 {
-			must.NoError(t, access.Run(t.Context(), s.Node(master.Name), "true"))
+			must.NoError(t, access.Run(t.Context(), s.Node(controlPlane.Name), "true"))
 		}
 		if n := d.Connections(); n != 1 {
 			t.Errorf("%d connections to one node", n)
@@ -134,22 +134,22 @@ func TestASessionClosesItsConnections(t *testing.T) {
 
 func TestACommandOnANodeNeedsItToRun(t *testing.T) {
 	d := providertest.New(t)
-	d.Add(t, "k", master)
+	d.Add(t, "k", controlPlane)
 	options, ran := optionsOf(t, d), ""
 	on := func(name string) error {
-		return session.OnRunning(t.Context(), options, session.Scope{Needs: session.Nodes}, name,
-			func(_ *session.Session, n topology.Node) error {
+		return session.OnRunning(t.Context(), options, session.Requirements{Needs: session.Nodes}, name,
+			func(_ *session.Session, n topology.ClusterNode) error {
 				ran = n.Name
 				return nil
 			})
 	}
-	if err := on("master-1"); err != nil || ran != master.Name {
+	if err := on("master-1"); err != nil || ran != controlPlane.Name {
 		t.Errorf("%v, it ran on %q", err, ran)
 	}
 	hasProblem(t, on("worker-1"), "node-missing", "use one of k-master-1")
-	d.Set(t, "k", topology.NodeState{Node: master, State: "off"})
+	d.Set(t, "k", topology.NodeState{ClusterNode: controlPlane, State: "off"})
 	hasProblem(t, on("master-1"), "node-off", "node start k-master-1 --cluster k")
-	_, err := open(t, options).RunningMaster(t.Context(), "")
+	_, err := open(t, options).RunningControlPlane(t.Context(), "")
 	hasProblem(t, err, "cluster-off", "cluster up --name k")
 }
 
@@ -160,8 +160,8 @@ func TestTheRecordOfACluster(t *testing.T) {
 		t.Errorf("no record: %v, %v", r, err)
 	}
 	record := session.Record{
-		Kubernetes: "v1.37.2", Settings: config.Made{Given: map[string]string{"flannelBackend": "host-gw"}},
-		Nodes: []topology.Spec{{Name: "master-1", Role: topology.Master}, {Name: "worker-1", Role: topology.Worker}},
+		Kubernetes: "v1.37.2", Settings: config.ClusterRecord{Given: map[string]string{"flannelBackend": "host-gw"}},
+		Nodes: []topology.Spec{{Name: "master-1", Role: topology.ControlPlane}, {Name: "worker-1", Role: topology.Worker}},
 	}
 	must.NoError(t, s.WriteRecord(ctx, &record))
 	must.NoError(t, s.DropNode(ctx, "k-worker-1"))

@@ -41,12 +41,12 @@ func (s *run) stages() step.Plan {
 }
 
 func (s *run) put(id step.ID, name, from, to string) step.Step {
-	return remote.Put(s.session, id, name+s.master.Name, s.master.Name, remote.File{From: from, To: suiteDir + "/" + to, Mode: 0o755})
+	return remote.Put(s.session, id, name+s.controlPlane.Name, s.controlPlane.Name, remote.FileCopy{From: from, To: suiteDir + "/" + to, Mode: 0o755})
 }
 
 func (s *run) load(name string) step.Step {
 	node := s.session.Node(name)
-	missing := func(ctx context.Context) (images []e2e.Image, refs step.Diff, err error) {
+	missing := func(ctx context.Context) (images []e2e.TestImage, refs step.Diff, err error) {
 		has, err := imagesOn(ctx, node)
 		if err != nil {
 			return nil, nil, err
@@ -83,7 +83,7 @@ func (s *run) load(name string) step.Step {
 }
 
 // imagesOn lists the images of a node with their manifest digests.
-func imagesOn(ctx context.Context, node access.Node) (map[string]v1.Hash, error) {
+func imagesOn(ctx context.Context, node access.Connection) (map[string]v1.Hash, error) {
 	out, err := access.Output(ctx, node, "ctr", "-n", "k8s.io", "images", "ls")
 	if err != nil {
 		return nil, err
@@ -101,8 +101,8 @@ func imagesOn(ctx context.Context, node access.Node) (map[string]v1.Hash, error)
 
 // digest returns the step that determines which manifests the control plane serves.
 func (s *run) digest() step.Step {
-	return step.Always("look-up-test-images", "look up the images of the tests on "+s.master.Name, func(ctx context.Context) error {
-		has, err := imagesOn(ctx, s.onMaster())
+	return step.Always("look-up-test-images", "look up the images of the tests on "+s.controlPlane.Name, func(ctx context.Context) error {
+		has, err := imagesOn(ctx, s.onControlPlane())
 		s.digests = map[string]v1.Hash{}
 		for _, img := range s.Images {
 			s.digests[img.Ref] = has[img.Ref]
@@ -111,7 +111,7 @@ func (s *run) digest() step.Step {
 	})
 }
 
-func (s *run) mirror() string { return net.JoinHostPort(s.master.Addr.String(), mirrorPort) }
+func (s *run) mirror() string { return net.JoinHostPort(s.controlPlane.Addr.String(), mirrorPort) }
 
 // mirrorScript writes a hosts.toml unless the node already has one.
 const mirrorScript = `dir=/etc/containerd/certs.d/$1
@@ -122,7 +122,7 @@ mkdir -p "$dir" && cat >"$dir/hosts.toml"`
 // plane. The node already has them, but some tests require that they are pulled
 // again.
 func (s *run) mirrorFor(node string) step.Step {
-	return step.Always(step.IDOf("pull-test-images", node), "let "+node+" pull the images of the tests from "+s.master.Name, func(ctx context.Context) error {
+	return step.Always(step.IDOf("pull-test-images", node), "let "+node+" pull the images of the tests from "+s.controlPlane.Name, func(ctx context.Context) error {
 		for _, registry := range registriesOf(s.Images) {
 			hosts := fmt.Sprintf("%s\nserver = \"https://%s\"\n[host.\"http://%s\"]\n  capabilities = [\"pull\", \"resolve\"]\n", mirrorMark, registry, s.mirror())
 			write := host.Command{Args: access.Script(mirrorScript, registry), Stdin: strings.NewReader(hosts)}
@@ -134,7 +134,7 @@ func (s *run) mirrorFor(node string) step.Step {
 	})
 }
 
-func registriesOf(images []e2e.Image) (all []string) {
+func registriesOf(images []e2e.TestImage) (all []string) {
 	for _, img := range images {
 		registry, _, _ := strings.Cut(img.Ref, "/")
 		all = append(all, registry)
@@ -163,11 +163,11 @@ const removeMirrorScript = `for f in /etc/containerd/certs.d/*/hosts.toml; do
 done`
 
 func (s *run) tidy(name string) step.Step {
-	return undo("tidy", name, s.onMaster(), leftScript, endScript, suiteContainer, apiserver.AdminKubeconfig)
+	return undo("tidy", name, s.onControlPlane(), leftScript, endScript, suiteContainer, apiserver.AdminKubeconfig)
 }
 
 // undo returns the step that runs the script remove with args on a node if left prints lines there.
-func undo(id step.ID, name string, node access.Node, left, remove string, args ...string) step.Step {
+func undo(id step.ID, name string, node access.Connection, left, remove string, args ...string) step.Step {
 	return step.Step{
 		ID: id, Name: name, Waits: true,
 		Check: func(ctx context.Context) (step.Diff, error) {
@@ -216,7 +216,7 @@ const rejectedScript = "iptables -w -S | grep -e '--comment " + rejectMark + " '
 
 func (s *run) reject(name string) step.Step {
 	return step.Always(step.IDOf("reject-unknown-services", name), "reject packets to unknown Services on "+name, func(ctx context.Context) error {
-		network, err := access.Output(ctx, s.onMaster(), access.Script(networkScript)...)
+		network, err := access.Output(ctx, s.onControlPlane(), access.Script(networkScript)...)
 		if err != nil {
 			return err
 		}

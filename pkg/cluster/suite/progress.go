@@ -27,7 +27,7 @@ type progress struct {
 func newProgress(total int, now func() time.Time, report func(string, []string), tell func(string)) *progress {
 	p := &progress{total: total, now: now, report: report, tell: tell, started: now()}
 	p.Do = func(line []byte) {
-		var e e2e.Event
+		var e e2e.TestEvent
 		if json.Unmarshal(line, &e) == nil { // skip a truncated line
 			p.event(e)
 		}
@@ -35,7 +35,7 @@ func newProgress(total int, now func() time.Time, report func(string, []string),
 	return p
 }
 
-func (p *progress) event(e e2e.Event) {
+func (p *progress) event(e e2e.TestEvent) {
 	switch e.Kind {
 	case "start":
 		p.running = append(p.running, e.Test)
@@ -49,7 +49,7 @@ func (p *progress) event(e e2e.Event) {
 	p.report(p.line(), names)
 }
 
-func (p *progress) end(e e2e.Event) {
+func (p *progress) end(e e2e.TestEvent) {
 	if i := slices.Index(p.running, e.Test); i >= 0 {
 		p.running = slices.Delete(p.running, i, i+1)
 	}

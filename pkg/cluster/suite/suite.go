@@ -30,8 +30,8 @@ import (
 // Suite selects the tests of a run.
 type Suite struct {
 	Programs e2e.Programs
-	Images   []e2e.Image // images that the tests use
-	Tests    []string    // tests that Choice selects
+	Images   []e2e.TestImage // images that the tests use
+	Tests    []string        // tests that Choice selects
 
 	Focus     string // regular expression of the tests to run; "": the conformance tests
 	Serial    bool   // run the serial tests instead of the parallel ones
@@ -93,14 +93,14 @@ func (s Suite) labels() string {
 // result. The run removes its container, namespaces, mirrors and firewall rules,
 // even after an interrupt. The test programs and images stay on the nodes for the
 // next run. Remains of a run that was killed are removed first.
-func Run(ctx context.Context, options session.Options, suite Suite, emit func(session.Event)) (Result, error) {
-	scope := session.Scope{Needs: session.Nodes, Lock: session.SuiteLock, Emit: emit}
+func Run(ctx context.Context, options session.Selection, suite Suite, emit func(session.HostEvent)) (Result, error) {
+	scope := session.Requirements{Needs: session.Nodes, Lock: session.SuiteLock, Emit: emit}
 	return session.Get(ctx, options, scope, func(s *session.Session, state topology.State) (Result, error) {
-		master, err := s.RunningMaster(ctx, "")
+		controlPlane, err := s.RunningControlPlane(ctx, "")
 		if err != nil {
 			return Result{}, err
 		}
-		r := &run{session: s, Suite: suite, master: master.Node, nodes: state.Running()}
+		r := &run{session: s, Suite: suite, controlPlane: controlPlane.ClusterNode, nodes: state.Running()}
 		if r.Serial {
 			r.Processes = 1
 		}
@@ -133,12 +133,12 @@ func (s *run) tests(result *Result) step.Step {
 	const testsID, name = step.ID("run-tests"), "run the tests"
 	return step.Always(testsID, name, func(ctx context.Context) error {
 		progress := newProgress(len(s.Tests), time.Now, func(line string, running []string) {
-			s.session.Emit(session.Event{Event: step.Event{At: time.Now(), ID: testsID, Step: name, Kind: step.Progress, Message: line, Doing: running}})
+			s.session.Emit(session.HostEvent{Event: step.Event{At: time.Now(), ID: testsID, Step: name, Kind: step.Progress, Message: line, Doing: running}})
 		}, func(text string) {
-			s.session.Emit(session.Event{Event: step.Event{At: time.Now(), ID: testsID, Step: name, Kind: step.Note, Message: text}})
+			s.session.Emit(session.HostEvent{Event: step.Event{At: time.Now(), ID: testsID, Step: name, Kind: step.Note, Message: text}})
 		})
 		var last bytes.Buffer
-		err := s.onMaster().Exec(ctx, host.Command{Args: s.command(), Stdout: progress, Stderr: &last})
+		err := s.onControlPlane().Exec(ctx, host.Command{Args: s.command(), Stdout: progress, Stderr: &last})
 		*result = progress.result()
 		result.Processes = s.Processes
 		if ctx.Err() != nil {
@@ -177,12 +177,12 @@ func (s *run) finish(ctx context.Context, result *Result, failed error, said str
 	if failed == nil || len(result.Failed) > 0 {
 		return err
 	}
-	log, _ := access.Output(ctx, s.onMaster(), "tail", "-n", strconv.Itoa(remote.KeptLines), suiteDir+"/"+suiteLog)
+	log, _ := access.Output(ctx, s.onControlPlane(), "tail", "-n", strconv.Itoa(remote.LastLines), suiteDir+"/"+suiteLog)
 	return errors.Join(err, fmt.Errorf("%w\n%s", failed, strings.TrimSpace(log+said)))
 }
 
 func (s *run) copyOut(ctx context.Context, name, to string) error {
-	from, err := s.onMaster().Get(ctx, suiteDir+"/"+name)
+	from, err := s.onControlPlane().Get(ctx, suiteDir+"/"+name)
 	if err != nil {
 		return err
 	}
@@ -193,9 +193,9 @@ func (s *run) copyOut(ctx context.Context, name, to string) error {
 type run struct {
 	session *session.Session
 	Suite
-	master  topology.Node
-	nodes   []topology.NodeState // that run
-	digests map[string]v1.Hash   // of the images of the tests on the control plane
+	controlPlane topology.ClusterNode
+	nodes        []topology.NodeState // that run
+	digests      map[string]v1.Hash   // of the images of the tests on the control plane
 }
 
-func (s *run) onMaster() access.Node { return s.session.Node(s.master.Name) }
+func (s *run) onControlPlane() access.Connection { return s.session.Node(s.controlPlane.Name) }

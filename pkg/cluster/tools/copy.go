@@ -24,13 +24,13 @@ import (
 type Place struct{ Node, Path string }
 
 // Copy copies a file with its mode to a node, or from it.
-func Copy(ctx context.Context, options session.Options, from, to Place) error {
+func Copy(ctx context.Context, options session.Selection, from, to Place) error {
 	if from.Node == "" {
-		return session.OnRunning(ctx, options, unlocked, to.Node, func(s *session.Session, n topology.Node) error {
+		return session.OnRunning(ctx, options, unlocked, to.Node, func(s *session.Session, n topology.ClusterNode) error {
 			return send(ctx, s.Node(n.Name), from.Path, to.Path)
 		})
 	}
-	return session.OnRunning(ctx, options, unlocked, from.Node, func(s *session.Session, n topology.Node) error {
+	return session.OnRunning(ctx, options, unlocked, from.Node, func(s *session.Session, n topology.ClusterNode) error {
 		return receive(ctx, s.Node(n.Name), n.Name, from.Path, to.Path)
 	})
 }
@@ -50,7 +50,7 @@ func trailing(name string) int {
 	return 0
 }
 
-func send(ctx context.Context, node access.Node, local, remote string) error {
+func send(ctx context.Context, node access.Connection, local, remote string) error {
 	file, err := os.Open(local)
 	if err != nil {
 		return err
@@ -70,7 +70,7 @@ func send(ctx context.Context, node access.Node, local, remote string) error {
 	return node.Put(ctx, target, info.Mode(), file)
 }
 
-func receive(ctx context.Context, node access.Node, name, remote, local string) error {
+func receive(ctx context.Context, node access.Connection, name, remote, local string) error {
 	source := homePath(remote)
 	text, err := access.Output(ctx, node, "stat", "-Lc", "%f", source)
 	if err != nil {
@@ -90,7 +90,7 @@ func receive(ctx context.Context, node access.Node, name, remote, local string) 
 }
 
 // fetch writes a file of a node beside its destination and moves it there, so that none is cut off.
-func fetch(ctx context.Context, node access.Node, source, local string, mode fs.FileMode) error {
+func fetch(ctx context.Context, node access.Connection, source, local string, mode fs.FileMode) error {
 	file, err := os.CreateTemp(filepath.Dir(local), "."+filepath.Base(local)+".*")
 	if err != nil {
 		return err

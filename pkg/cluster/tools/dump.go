@@ -20,13 +20,13 @@ import (
 // Dump writes a dump of each node into a subdirectory of the new directory dir, with the
 // output of all pods and containers, and on the first control plane with the objects of
 // the cluster. It needs no lock, so that it can show why another run does not end.
-func Dump(ctx context.Context, options session.Options, dir string, emit func(session.Event)) error {
-	scope := session.Scope{Needs: session.Nodes, Emit: emit}
+func Dump(ctx context.Context, options session.Selection, dir string, emit func(session.HostEvent)) error {
+	scope := session.Requirements{Needs: session.Nodes, Emit: emit}
 	return session.Do(ctx, options, scope, func(s *session.Session, state topology.State) error {
 		if err := dump.MakeDir(dir); err != nil {
 			return err
 		}
-		first, _ := state.RunningMaster("") // the zero node if none runs
+		first, _ := state.RunningControlPlane("") // the zero node if none runs
 		var stage []step.Step
 		for _, n := range state.Nodes() {
 			stage = append(stage, dumpStep(s, n, filepath.Join(dir, n.Name), n.Name == first.Name))
@@ -48,11 +48,11 @@ func dumpStep(s *session.Session, n topology.NodeState, dir string, objects bool
 		run := func(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 			return s.Node(n.Name).Exec(ctx, host.Command{Args: args, Stdout: stdout, Stderr: stderr})
 		}
-		from := dump.Host{Exec: run, Program: s.Provider.ProgramPath(), Workloads: true, Objects: objects}
+		from := dump.Target{Exec: run, Program: s.Provider.ProgramPath(), Workloads: true, Objects: objects}
 		failed, err := dump.Collect(ctx, from, dir)
 		if len(failed) > 0 {
 			text := n.Name + ": missing or incomplete: " + strings.Join(failed, ", ") + "; see " + filepath.Join(dir, dump.ErrorsFile)
-			s.Emit(session.Event{Event: step.Event{At: time.Now(), Step: name, Kind: step.Note, Message: text}})
+			s.Emit(session.HostEvent{Event: step.Event{At: time.Now(), Step: name, Kind: step.Note, Message: text}})
 		}
 		return err
 	})

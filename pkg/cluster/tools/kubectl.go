@@ -37,13 +37,13 @@ const kubectlPath = "usr/local/bin/kubectl"
 
 // OpenKubectl copies kubectl into the cache, once per image of the kubelet, and writes the
 // kubeconfig to a file that only this user reads.
-func OpenKubectl(ctx context.Context, options session.Options, variable func(string) string) (Kubectl, error) {
-	return session.Get(ctx, options, session.Scope{}, func(s *session.Session, _ topology.State) (k Kubectl, err error) {
-		master, err := s.RunningMaster(ctx, "")
+func OpenKubectl(ctx context.Context, options session.Selection, variable func(string) string) (Kubectl, error) {
+	return session.Get(ctx, options, session.Requirements{}, func(s *session.Session, _ topology.State) (k Kubectl, err error) {
+		controlPlane, err := s.RunningControlPlane(ctx, "")
 		if err != nil {
 			return k, err
 		}
-		dir, err := copyKubectl(ctx, s, master.Name)
+		dir, err := copyKubectl(ctx, s, controlPlane.Name)
 		if err != nil {
 			return k, err
 		}
@@ -63,10 +63,10 @@ func OpenKubectl(ctx context.Context, options session.Options, variable func(str
 // copyKubectl returns the directory of the cache that contains kubectl. Root of a node that runs on
 // this machine may be root of this machine already, as in a privileged container, and kubectl can
 // come from there. A node elsewhere has no rights on this machine: then kubectl comes from the bundle.
-func copyKubectl(ctx context.Context, s *session.Session, master string) (string, error) {
+func copyKubectl(ctx context.Context, s *session.Session, controlPlane string) (string, error) {
 	if s.Provider.OnThisMachine() {
-		dir, err := copyFromNode(ctx, s.CacheDir, s.Node(master))
-		return dir, step.Wrap(err, "copy kubectl from %s", master)
+		dir, err := copyFromNode(ctx, s.CacheDir, s.Node(controlPlane))
+		return dir, step.Wrap(err, "copy kubectl from %s", controlPlane)
 	}
 	path := s.Bundle()
 	if path == "" {
@@ -106,7 +106,7 @@ func copyFromBundle(ctx context.Context, cacheDir, path, arch string) (string, e
 	})
 }
 
-func copyFromNode(ctx context.Context, cacheDir string, from access.Node) (string, error) {
+func copyFromNode(ctx context.Context, cacheDir string, from access.Connection) (string, error) {
 	id, err := access.Output(ctx, from, "docker", "inspect", "-f", "{{.Image}}", "kubelet")
 	if err != nil {
 		return "", err

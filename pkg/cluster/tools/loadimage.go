@@ -31,7 +31,7 @@ type ImageSource struct {
 // LoadImage copies images into all running nodes. The source is read once.
 func LoadImage(ctx context.Context, s *session.Session, state topology.State, source ImageSource,
 	images []string) error {
-	var nodes []access.Node
+	var nodes []access.Connection
 	for _, n := range state.Running() {
 		nodes = append(nodes, s.Node(n.Name))
 	}
@@ -80,7 +80,7 @@ func (s ImageSource) lacks(ctx context.Context, images []string) error {
 // the others continue.
 //
 //	source.Save -> io.MultiWriter -> untilError -> pipe -> Exec on a node (one goroutine each)
-func (s ImageSource) copyTo(ctx context.Context, nodes []access.Node, images []string) error {
+func (s ImageSource) copyTo(ctx context.Context, nodes []access.Connection, images []string) error {
 	var wg sync.WaitGroup
 	var writers []io.Writer
 	var pipes []*io.PipeWriter

@@ -20,11 +20,11 @@ import (
 )
 
 // oneNode returns the options of a cluster of one worker, and its root directory.
-func oneNode(t *testing.T) (session.Options, providertest.Directories, string) {
+func oneNode(t *testing.T) (session.Selection, providertest.Directories, string) {
 	t.Helper()
 	d := providertest.New(t)
-	root := d.Add(t, "k", topology.Node{Name: "k-worker-1", Role: topology.Worker})
-	return session.Options{Name: "k", Provider: d, CacheDir: t.TempDir()}, d, root
+	root := d.Add(t, "k", topology.ClusterNode{Name: "k-worker-1", Role: topology.Worker})
+	return session.Selection{Name: "k", Provider: d, CacheDir: t.TempDir()}, d, root
 }
 
 func TestAFileIsCopiedToANodeAndBack(t *testing.T) {
@@ -80,11 +80,11 @@ func TestACommandOfAUserHasItsStatus(t *testing.T) {
 // TestADumpHasTheConsole: the nodes have no Docker, so most of a dump is missing, and the dump says so.
 func TestADumpHasTheConsole(t *testing.T) {
 	options, d, root := oneNode(t)
-	d.Set(t, "k", topology.NodeState{Node: topology.Node{Name: "k-off", Role: topology.Worker}, State: "off"})
+	d.Set(t, "k", topology.NodeState{ClusterNode: topology.ClusterNode{Name: "k-off", Role: topology.Worker}, State: "off"})
 	must.Write(t, filepath.Join(root, "../console.log"), "booted\n")
 	dir := filepath.Join(t.TempDir(), "dump")
 	var notes []string
-	must.NoError(t, Dump(t.Context(), options, dir, func(e session.Event) {
+	must.NoError(t, Dump(t.Context(), options, dir, func(e session.HostEvent) {
 		if e.Kind == step.Note {
 			notes = append(notes, e.Message)
 		}
@@ -103,7 +103,7 @@ func TestADumpHasTheConsole(t *testing.T) {
 // TestImagesAreReadOnce, also if every node fails: none has Docker.
 func TestImagesAreReadOnce(t *testing.T) {
 	options, d, _ := oneNode(t)
-	d.Add(t, "k", topology.Node{Name: "k-worker-2", Role: topology.Worker})
+	d.Add(t, "k", topology.ClusterNode{Name: "k-worker-2", Role: topology.Worker})
 	reads := 0
 	source := ImageSource{
 		Name: "a test",
@@ -115,7 +115,7 @@ func TestImagesAreReadOnce(t *testing.T) {
 		},
 	}
 	load := func(images ...string) error {
-		return session.Do(t.Context(), options, session.Scope{}, func(s *session.Session, state topology.State) error {
+		return session.Do(t.Context(), options, session.Requirements{}, func(s *session.Session, state topology.State) error {
 			return LoadImage(t.Context(), s, state, source, images)
 		})
 	}

@@ -8,19 +8,19 @@ import (
 const (
 	// firstIndex is the index of the first control plane. The engine has the address before it.
 	firstIndex = 2
-	// masterAddrs is the number of addresses that are reserved for control planes,
-	// the front and the local registry, so that a worker keeps its address when a
+	// controlPlaneAddrs is the number of addresses that are reserved for control planes,
+	// the load balancer and the local registry, so that a worker keeps its address when a
 	// control plane joins.
-	masterAddrs = 8
-	// frontIndex is the index of the front's address, between the control planes
+	controlPlaneAddrs = 8
+	// loadBalancerIndex is the index of the load balancer's address, between the control planes
 	// and the workers. The address of the local registry is before it: there are
 	// fewer control planes than addresses for them.
-	frontIndex    = 1 + masterAddrs
-	registryIndex = frontIndex - 1
+	loadBalancerIndex = 1 + controlPlaneAddrs
+	registryIndex     = loadBalancerIndex - 1
 )
 
-// FrontAddr returns the address of the front in a subnet.
-func FrontAddr(subnet netip.Prefix) netip.Addr { return addrAt(subnet, frontIndex) }
+// LoadBalancerAddr returns the address of the load balancer in a subnet.
+func LoadBalancerAddr(subnet netip.Prefix) netip.Addr { return addrAt(subnet, loadBalancerIndex) }
 
 // RegistryAddr returns the address of the local registry in a subnet.
 func RegistryAddr(subnet netip.Prefix) netip.Addr { return addrAt(subnet, registryIndex) }
@@ -45,7 +45,7 @@ func free(subnet netip.Prefix, role Role, taken map[netip.Addr]bool) netip.Addr 
 	}
 	first := firstIndex
 	if role == Worker {
-		first += masterAddrs
+		first += controlPlaneAddrs
 	}
 	for n := first; ; n++ {
 		if addr := addrAt(subnet, n); !taken[addr] {

@@ -25,7 +25,7 @@ func Resolve(cluster string, recorded []Spec, asked Request, said func(string) s
 		role  Role
 		by    string
 		count int
-	}{{Master, said("masters"), asked.Masters}, {Worker, said("workers"), asked.Workers}} {
+	}{{ControlPlane, said("masters"), asked.ControlPlanes}, {Worker, said("workers"), asked.Workers}} {
 		if one.by == "" {
 			continue
 		}

@@ -14,9 +14,9 @@ type Role string
 
 // The roles.
 const (
-	Master Role = config.RoleMaster
-	Worker Role = config.RoleWorker
-	Bare   Role = "bare" // does not run kube-bootstrap
+	ControlPlane Role = config.RoleControlPlane
+	Worker       Role = config.RoleWorker
+	Bare         Role = "bare" // does not run kube-bootstrap
 )
 
 // Spec holds the settings of one node. The provider keeps them with the node, so that the nodes alone
@@ -41,8 +41,8 @@ func (s Spec) HostName(cluster string) string {
 	return cluster + "-" + s.Name
 }
 
-// Node is a desired node.
-type Node struct {
+// ClusterNode is a desired node.
+type ClusterNode struct {
 	Name string // host name
 	Role Role
 	Addr netip.Addr
@@ -51,7 +51,7 @@ type Node struct {
 
 // NodeState is an observed node.
 type NodeState struct {
-	Node
+	ClusterNode
 	State string // StateRunning, or another word of the provider
 	Image string // of its container; "" if it is none
 }
@@ -124,11 +124,11 @@ func (s State) Names() []string {
 	return all
 }
 
-// RunningMaster returns the running control plane with the lowest address,
+// RunningControlPlane returns the running control plane with the lowest address,
 // other than the node named except.
-func (s State) RunningMaster(except string) (NodeState, bool) {
+func (s State) RunningControlPlane(except string) (NodeState, bool) {
 	for _, n := range s.ByAddress() {
-		if n.Role == Master && n.Running() && n.Name != except {
+		if n.Role == ControlPlane && n.Running() && n.Name != except {
 			return n, true
 		}
 	}

@@ -19,17 +19,17 @@ type Topology struct {
 	cluster   string
 	subnet    netip.Prefix
 	hostImage string
-	nodes     []Node
+	nodes     []ClusterNode
 }
 
 // Request describes the requested nodes of a cluster.
 type Request struct {
-	Masters   int
-	Workers   int
-	Nodes     []Spec       // instead of Masters and Workers, if the nodes differ
-	Hosts     []string     // names of bare hosts, instead of control planes and workers
-	Subnet    netip.Prefix // network of the nodes
-	HostImage string       // variant of nodes without their own
+	ControlPlanes int
+	Workers       int
+	Nodes         []Spec       // instead of Masters and Workers, if the nodes differ
+	Hosts         []string     // names of bare hosts, instead of control planes and workers
+	Subnet        netip.Prefix // network of the nodes
+	HostImage     string       // variant of nodes without their own
 }
 
 // Of returns the request for exactly the nodes of a state.
@@ -49,7 +49,7 @@ func (r Request) Specs() []Spec {
 	}
 	all = slices.Clone(r.Nodes)
 	if len(all) == 0 {
-		all = append(slices.Repeat([]Spec{{Role: Master}}, max(r.Masters, 0)), slices.Repeat([]Spec{{Role: Worker}}, max(r.Workers, 0))...)
+		all = append(slices.Repeat([]Spec{{Role: ControlPlane}}, max(r.ControlPlanes, 0)), slices.Repeat([]Spec{{Role: Worker}}, max(r.Workers, 0))...)
 	}
 	number := map[Role]int{}
 	for i, s := range all {
@@ -71,7 +71,7 @@ func (r Request) Topology(cluster string, is State) Topology {
 		taken[n.Addr] = true
 	}
 	for _, s := range r.Specs() {
-		n := Node{Name: s.HostName(cluster), Role: s.Role, Spec: s}
+		n := ClusterNode{Name: s.HostName(cluster), Role: s.Role, Spec: s}
 		existing, _ := is.Node(n.Name)
 		if n.Addr = existing.Addr; !n.Addr.IsValid() {
 			n.Addr = free(r.Subnet, s.Role, taken)
@@ -81,10 +81,10 @@ func (r Request) Topology(cluster string, is State) Topology {
 	}
 	for _, n := range is.nodes {
 		if !t.Has(n.Name) {
-			t.nodes = append(t.nodes, n.Node)
+			t.nodes = append(t.nodes, n.ClusterNode)
 		}
 	}
-	slices.SortStableFunc(t.nodes, func(a, b Node) int { return cmp.Compare(a.Role, b.Role) })
+	slices.SortStableFunc(t.nodes, func(a, b ClusterNode) int { return cmp.Compare(a.Role, b.Role) })
 	return t
 }
 
@@ -98,49 +98,49 @@ func (t Topology) Cluster() string { return t.cluster }
 func (t Topology) Subnet() netip.Prefix { return t.subnet }
 
 // Nodes returns all nodes, control planes first.
-func (t Topology) Nodes() []Node { return slices.Clone(t.nodes) }
+func (t Topology) Nodes() []ClusterNode { return slices.Clone(t.nodes) }
 
 // Node returns the node of this host name; the zero Node if there is none.
-func (t Topology) Node(name string) Node {
+func (t Topology) Node(name string) ClusterNode {
 	for _, n := range t.nodes {
 		if n.Name == name {
 			return n
 		}
 	}
-	return Node{}
+	return ClusterNode{}
 }
 
 // Has reports whether there is a node of this host name.
 func (t Topology) Has(name string) bool { return t.Node(name).Name != "" }
 
 // Variant returns the variant of a node's host image.
-func (t Topology) Variant(n Node) string { return cmp.Or(n.Spec.HostImage, t.hostImage) }
+func (t Topology) Variant(n ClusterNode) string { return cmp.Or(n.Spec.HostImage, t.hostImage) }
 
-// Masters returns the number of control planes.
-func (t Topology) Masters() (n int) {
+// ControlPlanes returns the number of control planes.
+func (t Topology) ControlPlanes() (n int) {
 	for _, node := range t.nodes {
-		if node.Role == Master {
+		if node.Role == ControlPlane {
 			n++
 		}
 	}
 	return n
 }
 
-// OnlyMasters reports whether there is no worker, so that control planes must run the pods.
-func (t Topology) OnlyMasters() bool {
-	return !slices.ContainsFunc(t.nodes, func(n Node) bool { return n.Role == Worker })
+// OnlyControlPlanes reports whether there is no worker, so that control planes must run the pods.
+func (t Topology) OnlyControlPlanes() bool {
+	return !slices.ContainsFunc(t.nodes, func(n ClusterNode) bool { return n.Role == Worker })
 }
 
 // Missing returns the nodes that do not exist.
-func (t Topology) Missing(is State) []Node {
-	return slices.DeleteFunc(t.Nodes(), func(n Node) bool { return is.Has(n.Name) })
+func (t Topology) Missing(is State) []ClusterNode {
+	return slices.DeleteFunc(t.Nodes(), func(n ClusterNode) bool { return is.Has(n.Name) })
 }
 
-// Leader returns the control plane that all others join. It is an existing one
+// FirstControlPlane returns the control plane that all others join. It is an existing one
 // if there is any, because a new one would create another cluster.
-func (t Topology) Leader(is State) Node {
+func (t Topology) FirstControlPlane(is State) ClusterNode {
 	for _, n := range t.nodes {
-		if n.Role == Master && is.Has(n.Name) {
+		if n.Role == ControlPlane && is.Has(n.Name) {
 			return n
 		}
 	}
@@ -148,7 +148,7 @@ func (t Topology) Leader(is State) Node {
 }
 
 // Pick finds a node by its host name or by its name within the cluster.
-func (t Topology) Pick(name string) (Node, error) {
+func (t Topology) Pick(name string) (ClusterNode, error) {
 	for _, full := range []string{name, t.cluster + "-" + name} {
 		if n := t.Node(full); n.Name != "" {
 			return n, nil
@@ -158,12 +158,12 @@ func (t Topology) Pick(name string) (Node, error) {
 	for _, n := range t.nodes {
 		all = append(all, n.Name)
 	}
-	return Node{}, &step.Problem{Name: "node-missing", Text: fmt.Sprintf("cluster %s has no node %s", t.cluster, name),
+	return ClusterNode{}, &step.Problem{Name: "node-missing", Text: fmt.Sprintf("cluster %s has no node %s", t.cluster, name),
 		Remedy: "use one of " + strings.Join(all, ", ")}
 }
 
 // PickRunning is Pick for a node that must run.
-func (t Topology) PickRunning(name string, is State) (Node, error) {
+func (t Topology) PickRunning(name string, is State) (ClusterNode, error) {
 	n, err := t.Pick(name)
 	if err == nil && !is.Runs(n.Name) {
 		err = &step.Problem{Name: "node-off", Text: "node " + n.Name + " does not run",

@@ -11,7 +11,7 @@ import (
 )
 
 func TestMembers(t *testing.T) {
-	r := Request{Masters: 1, Workers: 2, Subnet: DefaultSubnet}
+	r := Request{ControlPlanes: 1, Workers: 2, Subnet: DefaultSubnet}
 	want := []string{"kube-master-1 10.192.0.2", "kube-worker-1 10.192.0.10", "kube-worker-2 10.192.0.11"}
 	if got := shown(r.Topology("kube", State{})); !slices.Equal(got, want) {
 		t.Errorf("members %q, want %q", got, want)
@@ -26,8 +26,8 @@ func shown(t Topology) (text []string) {
 }
 
 func TestWorkersKeepTheirAddressWhenAMasterJoins(t *testing.T) {
-	one := Request{Masters: 1, Workers: 1, Subnet: DefaultSubnet}.Topology("k", State{}).Nodes()
-	three := Request{Masters: 3, Workers: 1, Subnet: DefaultSubnet}.Topology("k", State{}).Nodes()
+	one := Request{ControlPlanes: 1, Workers: 1, Subnet: DefaultSubnet}.Topology("k", State{}).Nodes()
+	three := Request{ControlPlanes: 3, Workers: 1, Subnet: DefaultSubnet}.Topology("k", State{}).Nodes()
 	if one[1].Name != three[3].Name || one[1].Addr != three[3].Addr {
 		t.Errorf("worker moved from %v to %v", one[1], three[3])
 	}
@@ -36,9 +36,9 @@ func TestWorkersKeepTheirAddressWhenAMasterJoins(t *testing.T) {
 // Existing nodes keep their addresses, also nodes that are not in the settings.
 func TestSettle(t *testing.T) {
 	there := func(name, addr string, spec Spec) NodeState {
-		return NodeState{Node: Node{Name: name, Role: spec.Role, Addr: netip.MustParseAddr(addr), Spec: spec}}
+		return NodeState{ClusterNode: ClusterNode{Name: name, Role: spec.Role, Addr: netip.MustParseAddr(addr), Spec: spec}}
 	}
-	r := Request{Subnet: DefaultSubnet, Nodes: []Spec{{Role: Worker}, {Role: Worker, Name: "gpu"}, {Role: Master}, {Role: Worker}}}
+	r := Request{Subnet: DefaultSubnet, Nodes: []Spec{{Role: Worker}, {Role: Worker, Name: "gpu"}, {Role: ControlPlane}, {Role: Worker}}}
 	got := shown(r.Topology("k", Observed([]NodeState{
 		there("k-gpu", "10.192.0.10", Spec{Name: "gpu", Role: Worker}),
 		there("k-more", "10.192.0.12", Spec{Name: "more", Role: Worker}),
@@ -49,15 +49,15 @@ func TestSettle(t *testing.T) {
 	}
 }
 
-// The front keeps its address, however many nodes there are.
+// The load balancer keeps its address, however many nodes there are.
 func TestNoNodeHasTheAddressOfTheFront(t *testing.T) {
-	front := FrontAddr(DefaultSubnet)
-	for _, m := range (Request{Masters: MaxMasters, Workers: 20, Subnet: DefaultSubnet}).Topology("k", State{}).Nodes() {
-		if m.Addr == front {
+	loadBalancer := LoadBalancerAddr(DefaultSubnet)
+	for _, m := range (Request{ControlPlanes: MaxControlPlanes, Workers: 20, Subnet: DefaultSubnet}).Topology("k", State{}).Nodes() {
+		if m.Addr == loadBalancer {
 			t.Errorf("%s has %s", m.Name, m.Addr)
 		}
 	}
-	small := Request{Masters: 1, Subnet: netip.MustParsePrefix("10.192.0.0/29")}
+	small := Request{ControlPlanes: 1, Subnet: netip.MustParsePrefix("10.192.0.0/29")}
 	if found := step.Problems(errors.Join(small.Validate("k")...)); len(found) != 1 || found[0].Name != "cluster-subnet" {
 		t.Error("a subnet without room for the front is accepted")
 	}
@@ -67,41 +67,41 @@ func TestNoNodeHasTheAddressOfTheFront(t *testing.T) {
 func TestTheStateOfAClusterIsReadByItsNodes(t *testing.T) {
 	node := func(name, state, addr string, role Role) NodeState {
 		spec := Spec{Name: name, Role: role}
-		return NodeState{Node: Node{Name: "k-" + name, Role: role, Addr: netip.MustParseAddr(addr), Spec: spec}, State: state}
+		return NodeState{ClusterNode: ClusterNode{Name: "k-" + name, Role: role, Addr: netip.MustParseAddr(addr), Spec: spec}, State: state}
 	}
 	is := Observed([]NodeState{
-		node("worker-1", "running", "10.192.0.10", Worker), node("master-2", "running", "10.192.0.3", Master),
-		node("master-1", "running", "10.192.0.2", Master), node("worker-2", "paused", "10.192.0.11", Worker),
+		node("worker-1", "running", "10.192.0.10", Worker), node("master-2", "running", "10.192.0.3", ControlPlane),
+		node("master-1", "running", "10.192.0.2", ControlPlane), node("worker-2", "paused", "10.192.0.11", Worker),
 	})
 	is.Nodes()[0].Name = "changed"
 	if got, want := strings.Join(is.Names(), " "), "k-master-1 k-master-2 k-worker-1 k-worker-2"; got != want {
 		t.Errorf("names %s, want %s", got, want)
 	}
-	first, _ := is.RunningMaster("")
-	second, _ := is.RunningMaster("k-master-1")
+	first, _ := is.RunningControlPlane("")
+	second, _ := is.RunningControlPlane("k-master-1")
 	if first.Name != "k-master-1" || second.Name != "k-master-2" {
 		t.Errorf("control planes %s and %s", first.Name, second.Name)
 	}
 	if is.Runs("k-worker-2") || is.Runs("k-worker-3") || !is.Has("k-worker-2") || is.AllOff() || len(is.Running()) != 3 {
 		t.Errorf("running: %v", is.Running())
 	}
-	off := Observed([]NodeState{node("master-1", "exited", "10.192.0.2", Master)})
-	if _, ok := off.RunningMaster(""); ok || !off.AllOff() || (State{}).AllOff() {
+	off := Observed([]NodeState{node("master-1", "exited", "10.192.0.2", ControlPlane)})
+	if _, ok := off.RunningControlPlane(""); ok || !off.AllOff() || (State{}).AllOff() {
 		t.Error("a cluster that is off")
 	}
 }
 
 func TestATopologyFindsItsNodes(t *testing.T) {
-	is := Observed([]NodeState{{Node: Node{Name: "k-master-2", Role: Master, Spec: Spec{Name: "master-2", Role: Master}},
+	is := Observed([]NodeState{{ClusterNode: ClusterNode{Name: "k-master-2", Role: ControlPlane, Spec: Spec{Name: "master-2", Role: ControlPlane}},
 		State: "exited"}})
-	nodes := Request{Masters: 2, Workers: 1, Subnet: DefaultSubnet, HostImage: "a", Nodes: []Spec{{Role: Master}, {Role: Master}, {Role: Worker, HostImage: "b"}}}.Topology("k", is)
-	if got := nodes.Leader(is).Name; got != "k-master-2" {
+	nodes := Request{ControlPlanes: 2, Workers: 1, Subnet: DefaultSubnet, HostImage: "a", Nodes: []Spec{{Role: ControlPlane}, {Role: ControlPlane}, {Role: Worker, HostImage: "b"}}}.Topology("k", is)
+	if got := nodes.FirstControlPlane(is).Name; got != "k-master-2" {
 		t.Errorf("the others join %s, which does not exist", got)
 	}
-	if got := nodes.Leader(State{}).Name; got != "k-master-1" {
+	if got := nodes.FirstControlPlane(State{}).Name; got != "k-master-1" {
 		t.Errorf("the others of a new cluster join %s", got)
 	}
-	if missing := nodes.Missing(is); len(missing) != 2 || missing[0].Name != "k-master-1" || nodes.OnlyMasters() || nodes.Masters() != 2 {
+	if missing := nodes.Missing(is); len(missing) != 2 || missing[0].Name != "k-master-1" || nodes.OnlyControlPlanes() || nodes.ControlPlanes() != 2 {
 		t.Errorf("missing %v", missing)
 	}
 	for _, name := range []string{"worker-1", "k-worker-1"} {
@@ -119,9 +119,9 @@ func TestATopologyFindsItsNodes(t *testing.T) {
 
 // TestNodesWithoutANetworkOfTheirOwn: the addresses of machines do not come from the cluster.
 func TestNodesWithoutANetworkOfTheirOwn(t *testing.T) {
-	there := NodeState{Node: Node{Name: "k-master-1", Role: Master, Addr: netip.MustParseAddr("192.0.2.7"),
-		Spec: Spec{Name: "master-1", Role: Master}}}
-	got := shown(Request{Masters: 1, Workers: 1}.Topology("k", Observed([]NodeState{there})))
+	there := NodeState{ClusterNode: ClusterNode{Name: "k-master-1", Role: ControlPlane, Addr: netip.MustParseAddr("192.0.2.7"),
+		Spec: Spec{Name: "master-1", Role: ControlPlane}}}
+	got := shown(Request{ControlPlanes: 1, Workers: 1}.Topology("k", Observed([]NodeState{there})))
 	if want := []string{"k-master-1 192.0.2.7", "k-worker-1 invalid IP"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}

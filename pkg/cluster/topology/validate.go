@@ -12,9 +12,9 @@ import (
 // DefaultSubnet is the default network of the nodes.
 var DefaultSubnet = netip.MustParsePrefix("10.192.0.0/16")
 
-// MaxMasters is the highest number of control planes. With five members, etcd
+// MaxControlPlanes is the highest number of control planes. With five members, etcd
 // tolerates the loss of two. Each further member makes every write slower.
-const MaxMasters = 5
+const MaxControlPlanes = 5
 
 var validName = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,38}[a-z0-9])?$`)
 
@@ -49,12 +49,12 @@ func (r Request) badNames() (errs []error) {
 func (r Request) badSizes() (errs []error) {
 	masters := 0
 	for _, s := range r.Specs() {
-		if s.Role == Master {
+		if s.Role == ControlPlane {
 			masters++
 		}
 	}
-	if len(r.Hosts) == 0 && (masters < 1 || masters > MaxMasters) {
-		errs = append(errs, problem("cluster-size", fmt.Sprintf("use 1 to %d", MaxMasters), "--masters %d", masters))
+	if len(r.Hosts) == 0 && (masters < 1 || masters > MaxControlPlanes) {
+		errs = append(errs, problem("cluster-size", fmt.Sprintf("use 1 to %d", MaxControlPlanes), "--masters %d", masters))
 	}
 	if r.Workers < 0 {
 		errs = append(errs, problem("cluster-size", "use 0 or more", "--workers %d", r.Workers))
@@ -81,8 +81,8 @@ func (r Request) badSubnet(cluster string) []error {
 	}
 	t := r.Topology(cluster, State{})
 	var last netip.Addr // the highest address that is necessary
-	if t.Masters() > 0 {
-		last = FrontAddr(r.Subnet)
+	if t.ControlPlanes() > 0 {
+		last = LoadBalancerAddr(r.Subnet)
 	}
 	for _, n := range t.nodes {
 		if last.Less(n.Addr) {

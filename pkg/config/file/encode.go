@@ -15,7 +15,7 @@ import (
 // secrets, unsaved settings, and settings of clusters of containers.
 func Marshal(c config.Config) ([]byte, error) {
 	return encodeTree(tree(c, func(s config.Setting) (bool, string) {
-		return !s.Secret && !s.Unsaved && s.Holds == "" && s.Verbs&^(config.ClusterUp|config.Named|config.Engine|config.OneNode|config.Build|config.Sign) != 0, ""
+		return !s.Secret && !s.Unsaved && s.Holds == "" && s.Verbs&^(config.ClusterUp|config.Named|config.Engine|config.NodeAdd|config.Build|config.Sign) != 0, ""
 	}))
 }
 
@@ -88,7 +88,7 @@ func encodeTree(root *yaml.Node) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// put adds a field to a mapping; one with a dot goes into the block before it.
+// put adds a field to a mapping. The part of a name before a dot is the block of the field.
 func put(root *yaml.Node, name string, node *yaml.Node) {
 	block, rest, nested := strings.Cut(name, ".")
 	if !nested {
@@ -131,7 +131,7 @@ func encode(s config.Setting, raw string) *yaml.Node {
 
 func word(s string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s} }
 
-// flow writes fields of somebody else's on one line.
+// flow returns a node that is written on one line, for fields of another format.
 func flow(raw string) *yaml.Node {
 	var doc yaml.Node
 	if err := yaml.Unmarshal([]byte(raw), &doc); err != nil || len(doc.Content) == 0 {

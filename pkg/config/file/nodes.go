@@ -26,14 +26,14 @@ func (d decoder) nodes(c *config.Config, val *yaml.Node, origins config.Origins)
 			errs = append(errs, d.wrong(entry, path, "must be fields with values, such as {role: worker}"))
 			continue
 		}
-		node := config.Node{Role: config.RoleWorker, Count: 1}
+		node := config.NodeEntry{Role: config.RoleWorker, Count: 1}
 		errs = append(errs, d.node(&node, path, entry, origins))
 		c.Nodes = append(c.Nodes, node)
 	}
 	return errors.Join(errs...)
 }
 
-func (d decoder) node(n *config.Node, path string, entry *yaml.Node, origins config.Origins) error {
+func (d decoder) node(n *config.NodeEntry, path string, entry *yaml.Node, origins config.Origins) error {
 	seen, err := d.fields(entry, path+".", func(key, val *yaml.Node) error {
 		name := path + "." + key.Value
 		origins[name] = d.origin(val)
@@ -49,12 +49,12 @@ func (d decoder) node(n *config.Node, path string, entry *yaml.Node, origins con
 	return errors.Join(errs...)
 }
 
-func (d decoder) nodeField(n *config.Node, key, val *yaml.Node, path string, origins config.Origins) error {
+func (d decoder) nodeField(n *config.NodeEntry, key, val *yaml.Node, path string, origins config.Origins) error {
 	if s, ok := config.NodeSetting(key.Value); ok {
-		if err := d.set(&n.Own, s, path, val, origins); err != nil {
+		if err := d.set(&n.Settings, s, path, val, origins); err != nil {
 			return err
 		}
-		return d.must(val, path, s.Get(n.Own), s.Must(n.Own))
+		return d.must(val, path, s.Get(n.Settings), s.Must(n.Settings))
 	}
 	switch known := slices.Contains(config.NodeFields, key.Value); {
 	case !known && !d.strict:
@@ -76,11 +76,11 @@ func (d decoder) must(val *yaml.Node, path, raw, must string) error {
 }
 
 // setWord takes over a field with a single value, or says what it must be.
-func setWord(n *config.Node, name, raw string) string {
+func setWord(n *config.NodeEntry, name, raw string) string {
 	switch name {
 	case "role":
-		n.Role = strings.Replace(raw, config.RoleControlPlane, config.RoleMaster, 1)
-		if n.Role != config.RoleMaster && n.Role != config.RoleWorker {
+		n.Role = strings.Replace(raw, config.AliasControlPlane, config.RoleControlPlane, 1)
+		if n.Role != config.RoleControlPlane && n.Role != config.RoleWorker {
 			return "must be control-plane or worker"
 		}
 	case "name":
@@ -120,21 +120,21 @@ func dockerVersions() []string {
 }
 
 // words returns the names and values of a node in the file, without empty values.
-func words(n config.Node) [][2]string {
+func words(n config.NodeEntry) [][2]string {
 	role := n.Role
-	if role == config.RoleMaster {
-		role = config.RoleControlPlane
+	if role == config.RoleControlPlane {
+		role = config.AliasControlPlane
 	}
 	all := [][2]string{{"role", role}, {"name", n.Name}, {"count", strconv.Itoa(n.Count)}, {"hostImage", n.HostImage}}
 	for _, name := range config.NodeFields {
 		if s, known := config.NodeSetting(name); known {
-			all = append(all, [2]string{name, s.Get(n.Own)})
+			all = append(all, [2]string{name, s.Get(n.Settings)})
 		}
 	}
 	return slices.DeleteFunc(all, func(w [2]string) bool { return w[1] == "" })
 }
 
-func nodesTree(nodes []config.Node, origins config.Origins) *yaml.Node {
+func nodesTree(nodes []config.NodeEntry, origins config.Origins) *yaml.Node {
 	list := &yaml.Node{Kind: yaml.SequenceNode}
 	for i, n := range nodes {
 		entry := &yaml.Node{Kind: yaml.MappingNode}
@@ -166,7 +166,7 @@ func nodeOrigin(origins config.Origins, i int, name string) string {
 	return origins[of+name].String()
 }
 
-func nodeValues(nodes []config.Node, origins config.Origins) []Value {
+func nodeValues(nodes []config.NodeEntry, origins config.Origins) []Value {
 	var all []Value
 	for i, n := range nodes {
 		for _, w := range words(n) {

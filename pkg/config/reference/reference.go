@@ -126,7 +126,7 @@ func explain(s config.Setting) Explanation {
 
 // nodeTexts explain the fields of an entry of nodes that are no settings of a host.
 var nodeTexts = []Explanation{
-	{Field: "role", Type: "string", Meaning: "role of the node", Values: []string{config.RoleControlPlane, config.RoleMaster, config.RoleWorker}},
+	{Field: "role", Type: "string", Meaning: "role of the node", Values: []string{config.AliasControlPlane, config.RoleControlPlane, config.RoleWorker}},
 	{Field: "name", Type: "string", Meaning: "name of the node within the cluster (empty: its role and a number)"},
 	{Field: "count", Type: "int", Meaning: "how many nodes the entry stands for", Default: "1"},
 	{Field: "hostImage", Type: "string", Meaning: "what the node is made of (empty: as the cluster)", Values: config.HostImages},

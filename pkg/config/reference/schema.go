@@ -92,7 +92,7 @@ func nodeSchema() *schema {
 	node := block("a node, or several equal ones")
 	node.Required = []string{"role"}
 	text := types{"string", "number"}
-	node.Properties["role"] = &schema{Enum: []string{config.RoleControlPlane, config.RoleMaster, config.RoleWorker}}
+	node.Properties["role"] = &schema{Enum: []string{config.AliasControlPlane, config.RoleControlPlane, config.RoleWorker}}
 	node.Properties["name"] = &schema{Type: text, Description: "name of the node, or the beginning of the names of several"}
 	node.Properties["count"] = &schema{Type: types{"integer"}, Description: "number of equal nodes"}
 	node.Properties["hostImage"] = &schema{Enum: config.HostImages}

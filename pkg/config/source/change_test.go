@@ -18,25 +18,25 @@ func TestWhatCannotChangeStays(t *testing.T) {
 		role, flag, value string
 		refused           string // the refused field; "" if the new value is accepted
 	}{
-		"the service network":        {config.RoleMaster, "service-network", "10.98.0.0/16", "serviceNetwork"},
+		"the service network":        {config.RoleControlPlane, "service-network", "10.98.0.0/16", "serviceNetwork"},
 		"the DNS domain":             {config.RoleWorker, "dns-domain", "k8s.lan", "dnsDomain"},
-		"the DNS address":            {config.RoleMaster, "dns-server-ip", "10.97.0.11", "dnsServerIP"},
+		"the DNS address":            {config.RoleControlPlane, "dns-server-ip", "10.97.0.11", "dnsServerIP"},
 		"the host name":              {config.RoleWorker, "host-name", "b", "hostName"},
-		"the flannel network":        {config.RoleMaster, "flannel-network", "10.9.0.0/16", "flannelNetwork"},
-		"the backend":                {config.RoleMaster, "flannel-backend", "host-gw", "flannelBackend"},
-		"the pod plugin":             {config.RoleMaster, "cni-plugin", "calico", "cniPlugin"},
-		"a control plane's address":  {config.RoleMaster, "ip-address", "10.0.0.2", "ipAddress"},
-		"the port of the API server": {config.RoleMaster, "apiserver-port", "7443", "apiServerPort"},
+		"the flannel network":        {config.RoleControlPlane, "flannel-network", "10.9.0.0/16", "flannelNetwork"},
+		"the backend":                {config.RoleControlPlane, "flannel-backend", "host-gw", "flannelBackend"},
+		"the pod plugin":             {config.RoleControlPlane, "cni-plugin", "calico", "cniPlugin"},
+		"a control plane's address":  {config.RoleControlPlane, "ip-address", "10.0.0.2", "ipAddress"},
+		"the port of the API server": {config.RoleControlPlane, "apiserver-port", "7443", "apiServerPort"},
 		"a worker's address":         {config.RoleWorker, "ip-address", "10.0.0.2", ""},
-		"the value in force":         {config.RoleMaster, "service-network", "10.97.0.0/16", ""},
-		"what may change":            {config.RoleMaster, "node-label", "a=b", ""},
+		"the value in force":         {config.RoleControlPlane, "service-network", "10.97.0.0/16", ""},
+		"what may change":            {config.RoleControlPlane, "node-label", "a=b", ""},
 	} {
 		flags := pflag.NewFlagSet("master", pflag.ContinueOnError)
 		AddFlags(flags, config.Master|config.Worker)
 		must.NoError(t, flags.Parse([]string{"--" + c.flag + "=" + c.value}))
 		given, origins, err := Load("", noEnv, flags)
 		must.NoError(t, err)
-		kept, refused := given.Keep(config.FixedFor(c.role), inForce, origins)
+		kept, refused := given.WithInForce(config.FixedFor(c.role), inForce, origins)
 		switch {
 		case c.refused == "" && len(refused) > 0, c.refused != "" && len(refused) != 1:
 			t.Errorf("%s: refused are %+v", name, refused)

@@ -67,7 +67,7 @@ func TestComponentNames(t *testing.T) {
 		must.NoError(t, flags.Parse([]string{"--" + c.flag, c.value}))
 		cfg, origins, err := Load("", noEnv, flags)
 		if err == nil {
-			err = origins.Tell(cfg.Validate(config.RoleMaster))
+			err = origins.Tell(cfg.Validate(config.RoleControlPlane))
 		}
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("--%s %s: got %v, want %q", c.flag, c.value, err, c.want)

@@ -9,8 +9,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 )
 
-// flagValue keeps what was typed. Load reads it, so that a bad flag is told
-// together with everything else that is bad.
+// flagValue contains the text of a flag. Load parses it, so that an invalid flag is reported
+// together with all other errors.
 type flagValue struct {
 	typed string
 	kind  string

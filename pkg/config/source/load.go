@@ -17,9 +17,9 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/file"
 )
 
-// Load puts a configuration together: the defaults, over them the file at path
-// (none if empty), the environment and the flags that were set. The error names
-// every value that cannot be read, and the configuration holds the others.
+// Load merges the defaults, the file at path (none if empty), the environment and the
+// flags that were set; the later source wins. The error names every value that cannot
+// be read, and the configuration contains all other values.
 func Load(path string, env Env, flags *pflag.FlagSet) (config.Config, config.Origins, error) {
 	cfg, origins := config.Default(), config.Origins{}
 	// The address is derived again from the service network in force.
@@ -123,7 +123,7 @@ func checkNodes(c config.Config, origins config.Origins) field.ErrorList {
 				fmt.Sprintf("nodes (%s) says which nodes there are; leave %s (%s) out, or nodes", origins[config.NodesField].Where, name, origins[name].Where)))
 		}
 	}
-	if !slices.ContainsFunc(c.Nodes, func(n config.Node) bool { return n.Role == config.RoleMaster }) {
+	if !slices.ContainsFunc(c.Nodes, func(n config.NodeEntry) bool { return n.Role == config.RoleControlPlane }) {
 		errs = append(errs, field.Required(field.NewPath(config.NodesField), "one with role control-plane ("+origins[config.NodesField].Where+")"))
 	}
 	named := map[string]int{}

@@ -157,7 +157,7 @@ func TestEveryBadValueIsNamed(t *testing.T) {
 		text := ""
 		if err != nil {
 			text = err.Error()
-		} else if err := cfg.Validate(config.RoleMaster).ToAggregate(); err != nil {
+		} else if err := cfg.Validate(config.RoleControlPlane).ToAggregate(); err != nil {
 			text = err.Error()
 		}
 		if !strings.Contains(text, c.want) {

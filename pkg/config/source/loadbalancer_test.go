@@ -14,7 +14,7 @@ func TestLoadBalancerAddressesOfAHost(t *testing.T) {
 		cfg, _, err := Load("", hostEnv("KUBE_BOOTSTRAP_ADDONS", config.AddonMetalLB, "KUBE_BOOTSTRAP_LOAD_BALANCER_ADDRESSES", "10.0.0.10-10.0.0.20", "IP_ADDRESS", address), nil)
 		must.NoError(t, err)
 		text := ""
-		if err := cfg.Validate(config.RoleMaster).ToAggregate(); err != nil {
+		if err := cfg.Validate(config.RoleControlPlane).ToAggregate(); err != nil {
 			text = err.Error()
 		}
 		if !strings.Contains(text, want) || want == "" && text != "" {
@@ -33,7 +33,7 @@ func TestAddressesGoWithTheirAddon(t *testing.T) {
 		}
 		cfg, origins, err := Load("", hostEnv(pairs...), nil)
 		must.NoError(t, err)
-		cfg, _, err = cfg.WithMade(m, origins)
+		cfg, _, err = cfg.WithRecord(m, origins)
 		must.NoError(t, err)
 		setting, _ := config.Find("loadBalancerAddresses")
 		if got := setting.Get(cfg); got != want {

@@ -47,9 +47,9 @@ func TestMarshalRoundTripWithoutSecrets(t *testing.T) {
 }
 
 func TestSharedIsTakenOverAndNothingElse(t *testing.T) {
-	master := config.Default()
-	master.FlannelNetwork, master.FlannelBackend, master.FlannelIPMasq, master.NetInterface = config.Networks{netip.MustParsePrefix("10.9.0.0/16")}, "host-gw", false, "eth9"
-	data := append(file.Shared(master), "aFieldOfTomorrow: 1\nnetInterface: evil0\n"...)
+	controlPlane := config.Default()
+	controlPlane.FlannelNetwork, controlPlane.FlannelBackend, controlPlane.FlannelIPMasq, controlPlane.NetInterface = config.Networks{netip.MustParsePrefix("10.9.0.0/16")}, "host-gw", false, "eth9"
+	data := append(file.Shared(controlPlane), "aFieldOfTomorrow: 1\nnetInterface: evil0\n"...)
 	worker, err := file.WithShared(config.Default(), data)
 	must.NoError(t, err)
 	if worker.FlannelNetwork.String() != "10.9.0.0/16" || worker.FlannelBackend != "host-gw" || worker.FlannelIPMasq || worker.NetInterface != "" {
@@ -90,7 +90,7 @@ func TestRegistryBlock(t *testing.T) {
 	password := write(t, "s3cret\n")
 	path := write(t, head+"registry:\n  address: reg.example.com:5000/k8s/\n  username: me\n  passwordFile: "+password+"\n  insecure: true\n")
 	cfg, from, err := Load(path, hostEnv("KUBE_BOOTSTRAP_REGISTRY_CA", "/ca.crt"), nil)
-	want := config.Registry{Address: "reg.example.com:5000/k8s", Username: "me", Password: "s3cret", PasswordFile: password, CA: "/ca.crt", Insecure: true}
+	want := config.RegistrySettings{Address: "reg.example.com:5000/k8s", Username: "me", Password: "s3cret", PasswordFile: password, CA: "/ca.crt", Insecure: true}
 	if err != nil || cfg.Registry != want || from["registry.insecure"].String() != "file "+path+":7" {
 		t.Errorf("%+v %v %v", cfg.Registry, from, err)
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Container is a container that runs.
-type Container struct {
+// RunningContainer is a container that runs.
+type RunningContainer struct {
 	ID     string `json:"id"`
 	Name   string `json:"name"`
 	Paused bool   `json:"paused,omitempty"`
@@ -30,7 +30,7 @@ type Container struct {
 const swarmTask = "com.docker.swarm.task"
 
 // Running returns the containers that run, oldest first, except for those of swarm.
-func Running(ctx context.Context, engine *docker.Engine) (all []Container, err error) {
+func Running(ctx context.Context, engine *docker.Engine) (all []RunningContainer, err error) {
 	list, err := engine.ContainerList(ctx, client.ContainerListOptions{})
 	if err != nil {
 		return nil, err
@@ -47,14 +47,14 @@ func Running(ctx context.Context, engine *docker.Engine) (all []Container, err e
 			return nil, err
 		}
 		now := found.Container
-		all = append(all, Container{ID: c.ID, Name: strings.TrimPrefix(now.Name, "/"), Paused: now.State.Paused, AutoRemove: now.HostConfig.AutoRemove})
+		all = append(all, RunningContainer{ID: c.ID, Name: strings.TrimPrefix(now.Name, "/"), Paused: now.State.Paused, AutoRemove: now.HostConfig.AutoRemove})
 	}
 	return all, nil
 }
 
 // Stop stops containers in the way a daemon stops them when it shuts down.
-func Stop(ctx context.Context, engine *docker.Engine, all []Container) error {
-	return host.Together(all, func(c Container) error {
+func Stop(ctx context.Context, engine *docker.Engine, all []RunningContainer) error {
+	return host.Together(all, func(c RunningContainer) error {
 		_, err := engine.ContainerStop(ctx, c.ID, client.ContainerStopOptions{})
 		if errdefs.IsNotFound(err) {
 			return nil
@@ -70,7 +70,7 @@ const startedAtOnce = 4
 // Start starts the containers that do not run, and pauses the containers that were paused before. It
 // returns an error for each container that it cannot bring back. A container may need
 // another one, for example its network, so failed ones are started again while others succeed.
-func Start(ctx context.Context, engine *docker.Engine, all []Container) (failed []error) {
+func Start(ctx context.Context, engine *docker.Engine, all []RunningContainer) (failed []error) {
 	for before := len(all) + 1; len(all) > 0 && len(all) < before; {
 		before = len(all)
 		all, failed = startEach(ctx, engine, all)
@@ -78,7 +78,7 @@ func Start(ctx context.Context, engine *docker.Engine, all []Container) (failed 
 	return failed
 }
 
-func startEach(ctx context.Context, engine *docker.Engine, all []Container) (again []Container, failed []error) {
+func startEach(ctx context.Context, engine *docker.Engine, all []RunningContainer) (again []RunningContainer, failed []error) {
 	errs := make([]error, len(all))
 	var group errgroup.Group
 	group.SetLimit(startedAtOnce)
@@ -96,7 +96,7 @@ func startEach(ctx context.Context, engine *docker.Engine, all []Container) (aga
 
 // bringBack gives each container a limit of its own. A container that somebody has removed
 // meanwhile is not an error.
-func bringBack(ctx context.Context, engine *docker.Engine, c Container) error {
+func bringBack(ctx context.Context, engine *docker.Engine, c RunningContainer) error {
 	ctx, cancel := step.Limited(ctx)
 	defer cancel()
 	if c.AutoRemove {
@@ -119,7 +119,7 @@ func bringBack(ctx context.Context, engine *docker.Engine, c Container) error {
 }
 
 // stillRuns does not start a container: the engine is about to remove it.
-func stillRuns(ctx context.Context, engine *docker.Engine, c Container) error {
+func stillRuns(ctx context.Context, engine *docker.Engine, c RunningContainer) error {
 	if _, runs, err := engine.Process(ctx, c.ID); err != nil || runs {
 		return err
 	}

@@ -63,7 +63,7 @@ func TestContainersOverARestart(t *testing.T) {
 			t.Errorf("%v does not contain %q", failed, part)
 		}
 	}
-	if after, err := Running(t.Context(), engine); err != nil || len(after) != 3 || !slices.ContainsFunc(after, func(c Container) bool { return c.Name == "paused" && c.Paused }) {
+	if after, err := Running(t.Context(), engine); err != nil || len(after) != 3 || !slices.ContainsFunc(after, func(c RunningContainer) bool { return c.Name == "paused" && c.Paused }) {
 		t.Errorf("afterwards: %+v, %v", after, err)
 	}
 	must.NoError(t, Stop(t.Context(), engine, all))

@@ -10,19 +10,19 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Watch ends a request whose engine is silent for longer than the limit of
+// Watchdog ends a request whose engine is silent for longer than the limit of
 // the step: it neither reads the request nor answers. A limit for the whole request would be
 // wrong, because an image may take any time on a slow disk or link.
-type Watch struct {
+type Watchdog struct {
 	limit  time.Duration
 	timer  *time.Timer
 	cancel context.CancelCauseFunc
 }
 
 // Begin returns a context that ends when the engine is silent.
-func Begin(ctx context.Context) (context.Context, *Watch) {
+func Begin(ctx context.Context) (context.Context, *Watchdog) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	w := &Watch{limit: step.Limit(ctx), cancel: cancel}
+	w := &Watchdog{limit: step.Limit(ctx), cancel: cancel}
 	w.timer = time.AfterFunc(w.limit, func() {
 		cancel(fmt.Errorf("the engine has accepted the request and is silent for %s", w.limit))
 	})
@@ -30,13 +30,13 @@ func Begin(ctx context.Context) (context.Context, *Watch) {
 }
 
 // End ends the watch.
-func (w *Watch) End() {
+func (w *Watchdog) End() {
 	w.timer.Stop()
 	w.cancel(nil)
 }
 
 // Explain returns the reason why the request ended.
-func (*Watch) Explain(ctx context.Context, err error) error {
+func (*Watchdog) Explain(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -44,7 +44,7 @@ func (*Watch) Explain(ctx context.Context, err error) error {
 }
 
 // Sent returns a reader of the request body. The timer does not run while source is read.
-func (w *Watch) Sent(source io.Reader) io.Reader {
+func (w *Watchdog) Sent(source io.Reader) io.Reader {
 	return readerFunc(func(p []byte) (int, error) {
 		w.timer.Stop()
 		defer w.timer.Reset(w.limit)
@@ -53,7 +53,7 @@ func (w *Watch) Sent(source io.Reader) io.Reader {
 }
 
 // Heard returns a reader of the response body. The timer runs only during a Read.
-func (w *Watch) Heard(answer io.Reader) io.Reader {
+func (w *Watchdog) Heard(answer io.Reader) io.Reader {
 	return readerFunc(func(p []byte) (int, error) {
 		w.timer.Reset(w.limit)
 		defer w.timer.Stop()

@@ -36,7 +36,7 @@ func run(t *testing.T, ip string) running {
 	authority, err := pki.NewAuthority("etcd-ca", nil, time.Now())
 	must.NoError(t, err)
 	r := running{authority, net.JoinHostPort(ip, "2382")}
-	own := r.pair(t, pki.Request{CommonName: "master", Hosts: []string{ip}})
+	own := r.pair(t, pki.CertificateRequest{CommonName: "master", Hosts: []string{ip}})
 	g := Gate{
 		IP: ip, Readable: []string{network}, Leases: network + "subnets/",
 		Serving: func() (*tls.Config, error) {
@@ -70,7 +70,7 @@ func (r running) pool() *x509.CertPool {
 	return pool
 }
 
-func (r running) pair(t *testing.T, request pki.Request) tls.Certificate {
+func (r running) pair(t *testing.T, request pki.CertificateRequest) tls.Certificate {
 	t.Helper()
 	made, err := r.authority.Issue(request, time.Now())
 	must.NoError(t, err)
@@ -93,7 +93,7 @@ func TestWhoMayCall(t *testing.T) {
 		}
 		return answer.StatusCode, answer.Body.Close()
 	}
-	worker := r.pair(t, pki.Request{CommonName: "flannel:web", Client: true})
+	worker := r.pair(t, pki.CertificateRequest{CommonName: "flannel:web", Client: true})
 	if code, err := get("/health"); err == nil {
 		t.Errorf("without a certificate: %d", code)
 	}
@@ -106,7 +106,7 @@ func TestWhoMayCall(t *testing.T) {
 		"root":        func(c *clientv3.Client) error { _, err := c.Get(t.Context(), network); return err },
 		"flannel:web": func(c *clientv3.Client) error { _, err := c.MemberList(t.Context()); return err },
 	} {
-		config := clientv3.Config{Endpoints: []string{"https://" + r.address}, TLS: r.client(r.pair(t, pki.Request{CommonName: user, Client: true})), Logger: zap.NewNop()}
+		config := clientv3.Config{Endpoints: []string{"https://" + r.address}, TLS: r.client(r.pair(t, pki.CertificateRequest{CommonName: user, Client: true})), Logger: zap.NewNop()}
 		client, err := clientv3.New(config)
 		must.NoError(t, err)
 		defer client.Close()

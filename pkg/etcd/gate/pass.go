@@ -93,8 +93,8 @@ func (s *server) pass(_ any, worker grpc.ServerStream) error {
 	}
 }
 
-// await waits until a worker may make one more change. etcd does not look whether the user of
-// a lease exists, so that the gate looks whether this user may still read.
+// await waits until a worker may make one more change. etcd does not check that the user of
+// a lease exists, so the gate checks that this user may still read.
 func (s *server) await(ctx context.Context, r rule, a *access, conn *grpc.ClientConn) error {
 	if !r.writes {
 		return nil

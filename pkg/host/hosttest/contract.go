@@ -81,7 +81,7 @@ func undo(t *testing.T, ctx context.Context, s step.Step) {
 	}
 }
 
-// same looks again for some seconds, because the kubelet removes directories of ended pods late.
+// same compares again for some seconds, because the kubelet removes directories of ended pods late.
 func same(t *testing.T, what, before string, world func() string) {
 	t.Helper()
 	diff := Diff(before, world())

@@ -32,19 +32,19 @@ const (
 	socketBuffer   = 256 << 10 // bytes of queued messages
 )
 
-// WatchNetwork calls tell for each change of links, addresses, routes and
+// WatchNetwork calls report for each change of links, addresses, routes and
 // forwarding, and for each removed neighbour of a VXLAN link, until ctx ends. It
 // ignores veth links, the links of containers.
-func WatchNetwork(ctx context.Context, tell func(Change)) error {
+func WatchNetwork(ctx context.Context, report func(Change)) error {
 	groups := uint32(1<<(unix.RTNLGRP_LINK-1) | 1<<(unix.RTNLGRP_IPV4_IFADDR-1) | 1<<(unix.RTNLGRP_IPV4_ROUTE-1) | 1<<(unix.RTNLGRP_IPV4_NETCONF-1) | 1<<(unix.RTNLGRP_NEIGH-1))
 	all := []Change{LinkChanged, RouteChanged, ForwardingChanged}
-	return watchKernel(ctx, unix.NETLINK_ROUTE, groups, all, networkChange, tell)
+	return watchKernel(ctx, unix.NETLINK_ROUTE, groups, all, networkChange, report)
 }
 
-// WatchFirewall calls tell whenever an nftables rule, chain or table is removed, until
+// WatchFirewall calls report whenever an nftables rule, chain or table is removed, until
 // ctx ends. The kernel does not report changes of iptables-legacy.
-func WatchFirewall(ctx context.Context, tell func(Change)) error {
-	return watchKernel(ctx, unix.NETLINK_NETFILTER, 1<<(netfilterGroup-1), []Change{RulesRemoved}, firewallChange, tell)
+func WatchFirewall(ctx context.Context, report func(Change)) error {
+	return watchKernel(ctx, unix.NETLINK_NETFILTER, 1<<(netfilterGroup-1), []Change{RulesRemoved}, firewallChange, report)
 }
 
 func networkChange(m syscall.NetlinkMessage) Change {
@@ -100,9 +100,9 @@ func firewallChange(m syscall.NetlinkMessage) Change {
 	return ""
 }
 
-// watchKernel calls tell with the change that what finds in each message, and with all
+// watchKernel calls report with the change that what finds in each message, and with all
 // of them if the kernel dropped messages because the socket buffer was full.
-func watchKernel(ctx context.Context, protocol int, groups uint32, all []Change, what func(syscall.NetlinkMessage) Change, tell func(Change)) error {
+func watchKernel(ctx context.Context, protocol int, groups uint32, all []Change, what func(syscall.NetlinkMessage) Change, report func(Change)) error {
 	socket, err := subscribe(protocol, groups)
 	if err != nil {
 		return err
@@ -116,7 +116,7 @@ func watchKernel(ctx context.Context, protocol int, groups uint32, all []Change,
 			return nil
 		case errors.Is(err, unix.ENOBUFS):
 			for _, change := range all {
-				tell(change)
+				report(change)
 			}
 			continue
 		case err != nil:
@@ -128,7 +128,7 @@ func watchKernel(ctx context.Context, protocol int, groups uint32, all []Change,
 		}
 		for _, m := range messages {
 			if change := what(m); change != "" {
-				tell(change)
+				report(change)
 			}
 		}
 	}

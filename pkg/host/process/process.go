@@ -20,14 +20,14 @@ import (
 // End ends the processes whose arguments meant accepts. It sends SIGTERM, waits for
 // patience, and sends SIGKILL. It ignores processes in other PID namespaces, that is,
 // in containers, and those of other users, who can give their processes any arguments.
-func End(ctx context.Context, patience time.Duration, meant func(args []string) bool) error {
+func End(ctx context.Context, limit time.Duration, meant func(args []string) bool) error {
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 		for _, pid := range processes(meant) {
 			if err := syscall.Kill(pid, signal); err != nil && !errors.Is(err, syscall.ESRCH) {
 				return err
 			}
 		}
-		gone := step.Until(step.WithLimit(ctx, patience), func(context.Context) error {
+		gone := step.Until(step.WithLimit(ctx, limit), func(context.Context) error {
 			if n := len(processes(meant)); n > 0 {
 				return errors.New(strconv.Itoa(n) + " processes have not ended yet")
 			}

@@ -1,4 +1,4 @@
-// Package cache keeps the parts that images are made of: what was downloaded,
+// Package cache stores the parts of images: what was downloaded,
 // compiled or packed, under a key of its inputs.
 package cache
 
@@ -90,7 +90,7 @@ func syncTree(dir string) error {
 	})
 }
 
-// InTemporary calls do with an empty directory beside path, in which do makes what it
+// InTemporary calls do with an empty directory in the parent of path, in which do creates what it
 // then renames to path. A concurrent process with the same path waits.
 func InTemporary(ctx context.Context, path, what string, do func(tmp string) error) error {
 	dir, name := filepath.Dir(path), filepath.Base(path)
@@ -119,7 +119,7 @@ func Has(cache, name string) bool {
 
 func partDir(cache, name string) string { return filepath.Join(cache, "parts", name) }
 
-// WriteDuration records how long it took to make what name names.
+// WriteDuration records how long it took to build the part of this name.
 func WriteDuration(cache, name string, took time.Duration) error {
 	path := durationFile(cache, name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

@@ -28,9 +28,9 @@ type Programs struct {
 	Ginkgo string // path of the program that runs it in parallel
 }
 
-// Event is one event that the test program writes when a test starts or ends.
+// TestEvent is one event that the test program writes when a test starts or ends.
 // suiteevents_test.go.tmpl, in the recipes of pkg/image, writes it.
-type Event struct {
+type TestEvent struct {
 	Kind    string  `json:"kind"` // "start" or "end"
 	Test    string  `json:"test"`
 	State   string  `json:"state"` // "passed", "skipped"; every other state is a failure
@@ -62,7 +62,7 @@ func (p Programs) Tests(ctx context.Context, args ...string) ([]string, error) {
 	}
 	var names []string
 	for decoder := json.NewDecoder(file); decoder.More(); {
-		var e Event
+		var e TestEvent
 		if err := decoder.Decode(&e); err != nil {
 			return nil, fmt.Errorf("list the tests: %w", err)
 		}
@@ -73,8 +73,8 @@ func (p Programs) Tests(ctx context.Context, args ...string) ([]string, error) {
 	return names, nil
 }
 
-// Image is an image that tests use, with the name by which they refer to it.
-type Image struct {
+// TestImage is an image that tests use, with the name by which they refer to it.
+type TestImage struct {
 	Ref string
 	OCI v1.Image
 }
@@ -87,12 +87,12 @@ type Unbuilt struct {
 }
 
 // Images builds the images that tests use, also if some of them cannot be built.
-func (p Programs) Images(ctx context.Context, b *image.Builder, v image.Versions, tests []string, arch string) ([]Image, []Unbuilt, error) {
+func (p Programs) Images(ctx context.Context, b *image.Builder, v image.Versions, tests []string, arch string) ([]TestImage, []Unbuilt, error) {
 	out, err := host.Run(ctx, p.Test, "--list-images")
 	if err != nil {
 		return nil, nil, err
 	}
-	var built []Image
+	var built []TestImage
 	var unbuilt []Unbuilt
 	refs := strings.Fields(out)
 	slices.Sort(refs)
@@ -117,7 +117,7 @@ func (p Programs) Images(ctx context.Context, b *image.Builder, v image.Versions
 			unbuilt = append(unbuilt, Unbuilt{Ref: ref, Reason: err.Error(), Tests: users})
 			continue
 		}
-		built = append(built, Image{Ref: ref, OCI: img})
+		built = append(built, TestImage{Ref: ref, OCI: img})
 	}
 	return built, unbuilt, nil
 }

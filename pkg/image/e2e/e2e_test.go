@@ -68,11 +68,11 @@ func TestConformanceNeedsNoForeignImage(t *testing.T) {
 // TestWriteLayout writes two images that share a layer.
 func TestWriteLayout(t *testing.T) {
 	shared := static.NewLayer([]byte("shared"), types.OCIUncompressedLayer)
-	var images []Image
+	var images []TestImage
 	for _, ref := range []string{"registry.k8s.io/a:1", "registry.k8s.io/b:2"} {
 		img, err := image.Assemble([]v1.Layer{shared, static.NewLayer([]byte(ref), types.OCIUncompressedLayer)}, "amd64", v1.Config{Labels: map[string]string{"of": ref}})
 		must.NoError(t, err)
-		images = append(images, Image{Ref: ref, OCI: img})
+		images = append(images, TestImage{Ref: ref, OCI: img})
 	}
 	var out bytes.Buffer
 	must.NoError(t, WriteLayout(&out, images))

@@ -15,7 +15,7 @@ import (
 
 // WriteLayout writes images as a tar of an OCI image layout, which containerd
 // can import. It writes each shared blob once.
-func WriteLayout(w io.Writer, images []Image) error {
+func WriteLayout(w io.Writer, images []TestImage) error {
 	l := layoutWriter{archive: tar.NewWriter(w), written: map[string]bool{}}
 	index := v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex}
 	for _, img := range images {
@@ -44,7 +44,7 @@ type layoutWriter struct {
 }
 
 // image writes the blobs of an image and returns its entry in the index.
-func (l *layoutWriter) image(img Image) (v1.Descriptor, error) {
+func (l *layoutWriter) image(img TestImage) (v1.Descriptor, error) {
 	entry := v1.Descriptor{MediaType: types.OCIManifestSchema1, Annotations: map[string]string{"io.containerd.image.name": img.Ref}}
 	blobs, err := blobsOf(img.OCI)
 	if err != nil {

@@ -32,8 +32,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
-// Sites is a server with an authority of its own that has everything official.
-type Sites struct {
+// OfficialServer is a server with an authority of its own that has everything official.
+type OfficialServer struct {
 	*httptest.Server
 	caFile string
 	files  map[string][]byte
@@ -43,9 +43,9 @@ type Sites struct {
 }
 
 // Start serves the images and files of these versions for an architecture.
-func Start(t testing.TB, v image.Versions, arch string) *Sites {
+func Start(t testing.TB, v image.Versions, arch string) *OfficialServer {
 	t.Helper()
-	s := &Sites{files: map[string][]byte{}}
+	s := &OfficialServer{files: map[string][]byte{}}
 	images := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
 	s.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.serve(images, w, r) }))
 	t.Cleanup(s.Close)
@@ -58,7 +58,7 @@ func Start(t testing.TB, v image.Versions, arch string) *Sites {
 }
 
 // Settings returns settings with which everything is pulled from the sites.
-func (s *Sites) Settings() config.Config {
+func (s *OfficialServer) Settings() config.Config {
 	c := config.Default()
 	for _, of := range image.Registries {
 		c.RegistryMirrors = append(c.RegistryMirrors, mirror.Mirror{Of: of, Host: s.host()})
@@ -69,7 +69,7 @@ func (s *Sites) Settings() config.Config {
 }
 
 // Asked returns how many requests, such as "GET /v2/pause/manifests/3.10", contain a part.
-func (s *Sites) Asked(part string) (n int) {
+func (s *OfficialServer) Asked(part string) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, p := range s.asked {
@@ -80,9 +80,9 @@ func (s *Sites) Asked(part string) (n int) {
 	return n
 }
 
-func (s *Sites) host() string { return strings.TrimPrefix(s.URL, "https://") }
+func (s *OfficialServer) host() string { return strings.TrimPrefix(s.URL, "https://") }
 
-func (s *Sites) serve(images http.Handler, w http.ResponseWriter, r *http.Request) {
+func (s *OfficialServer) serve(images http.Handler, w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.asked = append(s.asked, r.Method+" "+r.URL.Path)
 	s.mu.Unlock()
@@ -98,7 +98,7 @@ func (s *Sites) serve(images http.Handler, w http.ResponseWriter, r *http.Reques
 	}
 }
 
-func (s *Sites) add(t testing.TB, o image.Origin) {
+func (s *OfficialServer) add(t testing.TB, o image.OfficialSource) {
 	t.Helper()
 	if o.Ref != "" {
 		s.push(t, o)
@@ -120,7 +120,7 @@ func (s *Sites) add(t testing.TB, o image.Origin) {
 	}
 }
 
-func (s *Sites) push(t testing.TB, o image.Origin) {
+func (s *OfficialServer) push(t testing.TB, o image.OfficialSource) {
 	t.Helper()
 	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) {
 		plain := rootfstest.Tar(t, "usr/", "usr/local/", "usr/local/bin/", path.Join("usr/local/bin", o.Name)+"=program "+o.Name)

@@ -10,7 +10,7 @@ import (
 // TestAVerificationKeyStays: only a run that gives another key, or an empty one,
 // changes it, on a host with loaded images too.
 func TestAVerificationKeyStays(t *testing.T) {
-	for _, role := range []string{Master, Worker, Loaded} {
+	for _, role := range []string{ControlPlane, Worker, Loaded} {
 		saved := Saved{Role: role, Config: config.Default()}
 		saved.Config.VerifyKey = "/etc/our.pub"
 		for given, want := range map[string]string{"": "/etc/our.pub", "given": "", "other": "/etc/other.pub"} {
@@ -21,7 +21,7 @@ func TestAVerificationKeyStays(t *testing.T) {
 			if given == "other" {
 				asked.VerifyKey = "/etc/other.pub"
 			}
-			if kept, _ := saved.Keep(asked, origins); kept.VerifyKey != want {
+			if kept, _ := saved.WithInForce(asked, origins); kept.VerifyKey != want {
 				t.Errorf("%s, %q: got %q, want %q", role, given, kept.VerifyKey, want)
 			}
 		}

@@ -37,7 +37,7 @@ func Portable(h *Host) config.Config {
 // Transferable returns the settings that remain valid if this host gets another name or address,
 // or joins another cluster. It resets the others to their defaults.
 func Transferable(cfg config.Config) config.Config {
-	return cfg.Kept().Reset(place...)
+	return cfg.Saved().Reset(place...)
 }
 
 // detectAddress acts if the address is not set, or the user sets another interface.

@@ -34,7 +34,7 @@ func TestAFileOfAnotherUserIsNotRead(t *testing.T) {
 	record, err := OwnersFile(first)
 	must.NoError(t, err)
 	must.NoError(t, first.Files.Put([]host.File{record}))
-	later := &Host{Config: cfg, Files: first.Files, Saved: Saved{Role: Master, Config: cfg}}
+	later := &Host{Config: cfg, Files: first.Files, Saved: Saved{Role: ControlPlane, Config: cfg}}
 	for _, owner := range []int{admin, 0, other} {
 		for _, path := range paths {
 			put(t, first.Files, path, owner)

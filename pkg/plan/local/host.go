@@ -89,7 +89,7 @@ func OpenWith(cfg config.Config, given config.Origins) (*Host, error) {
 		}
 		h.Saved.Config = cfg
 	}
-	h.Config, h.Refused = h.Saved.Keep(cfg, given)
+	h.Config, h.Refused = h.Saved.WithInForce(cfg, given)
 	if err := detect(h); err != nil {
 		return nil, err
 	}
@@ -120,14 +120,14 @@ func (h *Host) CRISocket() string {
 	return cmp.Or(h.Config.CRISocket, string(containerd.DefaultSocket))
 }
 
-// OwnNetwork reports whether pods are attached to docker0. Otherwise docker0
+// ManagesNetwork reports whether pods are attached to docker0. Otherwise docker0
 // does not change, and another CNI plugin provides the pod network.
-func (h *Host) OwnNetwork() bool { return h.Config.CNIPlugin == config.CNIBridge }
+func (h *Host) ManagesNetwork() bool { return h.Config.CNIPlugin == config.CNIBridge }
 
 // KeepsAddress reports whether the address of this host cannot change. This
 // is so on a control plane, because etcd, its certificates and the other
 // hosts refer to the address.
-func (h *Host) KeepsAddress() bool { return h.Saved.Role == Master }
+func (h *Host) KeepsAddress() bool { return h.Saved.Role == ControlPlane }
 
 // MainSocket is the socket of the main Docker.
 const MainSocket = "/run/docker.sock"

@@ -67,7 +67,7 @@ func (h *Host) supply(ctx context.Context, role string) error {
 		return untrusted(err)
 	}
 	if path := from.Cached(); path != "" {
-		h.Supply = Supply{Plan: step.Plan{{from.Keep(path)}}, Note: "the bundle " + path + " of the cache is used"}
+		h.Supply = Supply{Plan: step.Plan{{from.SaveBundle(path)}}, Note: "the bundle " + path + " of the cache is used"}
 		return nil
 	}
 	switch {
@@ -96,7 +96,7 @@ func LacksImages(ctx context.Context, h *Host, role string) bool {
 	// Names suffice: without a source there is nothing to compare the images with.
 	from.Path, from.Offered, from.Images = "", nil, h.ImagesOf(role)
 	looks := step.Plan{append(h.Stores().LoadAll(from), from.InstallCNIPlugins())}
-	return slices.ContainsFunc((&step.Runner{}).Look(ctx, looks), func(f step.Finding) bool {
+	return slices.ContainsFunc((&step.Runner{}).Check(ctx, looks), func(f step.Finding) bool {
 		return errors.Is(f.Err, fs.ErrNotExist)
 	})
 }

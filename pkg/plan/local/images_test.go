@@ -36,19 +36,19 @@ func TestABareHostPullsItsImagesOnce(t *testing.T) {
 	v, err := image.For("", image.Versions{})
 	must.NoError(t, err)
 	h := bare(t, offlinetest.Start(t, v, runtime.GOARCH).Settings())
-	resolved := h.Resolve(t.Context(), Master)
+	resolved := h.Resolve(t.Context(), ControlPlane)
 	a := answer(t, resolved)
 	must.NoError(t, a.Err)
 	if !strings.Contains(a.Note, " MB, are pulled from 127.0.0.1:") {
 		t.Errorf("the note is %q", a.Note)
 	}
-	for _, f := range (&step.Runner{}).Look(t.Context(), resolved.Supply.Plan) {
+	for _, f := range (&step.Runner{}).Check(t.Context(), resolved.Supply.Plan) {
 		if strings.HasPrefix(f.Step, "pull ") && !strings.HasSuffix(f.Diff.String(), " MB)") {
 			t.Errorf("a dry run says %q of %s", f.Diff, f.Step)
 		}
 	}
 	look := step.Plan{resolved.Stores().LoadAll(resolved.Source()), {resolved.Source().InstallCNIPlugins()}}
-	for _, f := range (&step.Runner{}).Look(t.Context(), look) {
+	for _, f := range (&step.Runner{}).Check(t.Context(), look) {
 		if f.Err != nil && strings.Contains(f.Err.Error(), "no bundle") {
 			t.Errorf("a dry run fails: %v", f.Err)
 		}
@@ -57,7 +57,7 @@ func TestABareHostPullsItsImagesOnce(t *testing.T) {
 	if !h.Files.Exists(offline.HostPath) || h.Files.Exists(pullDir) {
 		t.Error("the pull leaves no bundle, or its work")
 	}
-	if again := h.Resolve(t.Context(), Master); again.Supply.Plan != nil || answer(t, again).Err != nil {
+	if again := h.Resolve(t.Context(), ControlPlane); again.Supply.Plan != nil || answer(t, again).Err != nil {
 		t.Errorf("a second run pulls again: %+v", answer(t, again))
 	}
 }
@@ -82,7 +82,7 @@ func TestAHostWithoutImagesAndNetworkIsToldThreeWays(t *testing.T) {
 		"signatures": {signed, []string{"verifyKey requires a signed bundle", "--verify-key"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := bare(t, c.cfg).Resolve(t.Context(), Master)
+			h := bare(t, c.cfg).Resolve(t.Context(), ControlPlane)
 			problems := step.Problems(answer(t, h).Err)
 			if len(problems) != 1 || problems[0].Name != "images" || !problems[0].Firm || h.Supply.Plan != nil {
 				t.Fatalf("got %v and %v", problems, h.Supply.Plan)

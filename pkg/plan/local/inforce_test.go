@@ -13,7 +13,7 @@ import (
 func TestLostSettingsAreNotInForce(t *testing.T) {
 	files := host.Files{Root: t.TempDir()}
 	must.NoError(t, files.Put([]host.File{
-		{Path: RoleFile, Data: []byte(Master + "\n")}, {Path: config.SavedPath, Data: []byte("apiServerPort: [")},
+		{Path: RoleFile, Data: []byte(ControlPlane + "\n")}, {Path: config.SavedPath, Data: []byte("apiServerPort: [")},
 	}))
 	_, err := InForce(files)
 	if problems := step.Problems(err); len(problems) != 1 || problems[0].Name != "settings-lost" {

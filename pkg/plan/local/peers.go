@@ -25,8 +25,8 @@ func BundleAddress(h *Host, ip string) string {
 }
 
 // Peers returns the client with which this host fetches the bundle of a control plane.
-func Peers(h *Host) peer.Client {
-	return peer.Client{
+func Peers(h *Host) peer.Fetcher {
+	return peer.Fetcher{
 		Servers: func(ctx context.Context) []string { return bundleServers(ctx, h) }, Connect: h.Join.PeerTLS,
 		Kubernetes: h.Versions.Kubernetes, Arch: h.Config.Arch, Options: []bundle.Option{h.Source().Signed()},
 	}
@@ -34,9 +34,9 @@ func Peers(h *Host) peer.Client {
 
 // bundleServers lists all control planes that this host knows, but not itself.
 func bundleServers(ctx context.Context, h *Host) (all []string) {
-	handover, _ := h.Join.Handover(ctx)     // empty if this host must ask and has no token
-	state, _ := balancer.ReadState(h.Files) // empty before this host has joined
-	for _, ip := range slices.Concat([]string{addresses.Text(h.Config.MasterIP)}, handover.ControlPlanes, state.Addresses()) {
+	data, _ := h.Join.Data(ctx)                // empty if this host must ask and has no token
+	state, _ := balancer.ReadBackends(h.Files) // empty before this host has joined
+	for _, ip := range slices.Concat([]string{addresses.Text(h.Config.MasterIP)}, data.ControlPlanes, state.Addresses()) {
 		if server := BundleAddress(h, ip); ip != "" && ip != h.IP() && !slices.Contains(all, server) {
 			all = append(all, server)
 		}
@@ -66,7 +66,7 @@ func askForBundle(ctx context.Context, h *Host) error {
 	}
 	ctx, cancel := step.Checking(ctx)
 	defer cancel()
-	if h.Offer, h.OfferErr = Peers(h).Look(ctx); h.OfferErr != nil {
+	if h.Offer, h.OfferErr = Peers(h).FirstOffer(ctx); h.OfferErr != nil {
 		return nil
 	}
 	h.pushed = h.Offer.Head.Manifest.Versions

@@ -54,7 +54,7 @@ func (h *Host) ask(name, title string, question func() error) {
 	h.Answers = append(h.Answers, Answer{Name: name, Title: title, Err: question()})
 }
 
-// askToJoin asks the master, if the settings name one and what it requires.
+// askToJoin asks the control plane, if the settings name one and what it requires.
 func askToJoin(ctx context.Context, h *Host, role string) {
 	if missing := h.Config.ValidateJoin(role).ToAggregate(); h.Saved.Role != role && missing != nil {
 		h.Answers = append(h.Answers, Answer{"join-settings", "look for the settings of the cluster to join", &step.Problem{
@@ -63,27 +63,27 @@ func askToJoin(ctx context.Context, h *Host, role string) {
 		}, ""})
 		return
 	}
-	h.ask("master", "reach the master", func() error { return h.askMaster(ctx) })
+	h.ask("control-plane", "reach the control plane", func() error { return h.askControlPlane(ctx) })
 }
 
-// askMaster adopts the shared settings of the cluster.
-func (h *Host) askMaster(ctx context.Context) error {
-	handover, err := h.Join.Handover(ctx)
+// askControlPlane adopts the shared settings of the cluster.
+func (h *Host) askControlPlane(ctx context.Context) error {
+	data, err := h.Join.Data(ctx)
 	if err != nil {
 		return err
 	}
-	theirs, err := file.WithShared(h.Config, handover.Settings)
+	theirs, err := file.WithShared(h.Config, data.Settings)
 	if err != nil {
 		return err
 	}
 	h.follow(theirs)
-	takeKey(h, handover.VerifyKey)
+	takeKey(h, data.VerifyKey)
 	if h.Registry == nil {
-		if h.Registry, err = registry.Parse(handover.Registry); err != nil {
+		if h.Registry, err = registry.Parse(data.Registry); err != nil {
 			return err
 		}
 	}
-	if err := errors.Join(h.UseCatalogue(), joinSkewProblem(h, handover.ServerVersion)); err != nil {
+	if err := errors.Join(h.UseCatalogue(), joinSkewProblem(h, data.ServerVersion)); err != nil {
 		return err
 	}
 	return askForBundle(ctx, h)
@@ -125,35 +125,35 @@ func (h *Host) follow(theirs config.Config) {
 	if h.Saved.Installed() {
 		which = config.SharedFixed
 	}
-	cfg, refused := h.Config.Keep(which, theirs, h.Given)
+	cfg, refused := h.Config.WithInForce(which, theirs, h.Given)
 	h.Config, h.Refused = cfg, append(h.Refused, refused...)
 }
 
 func joining(h *Host) *join.Joining {
-	joining := &join.Joining{Files: h.Files, Target: target(h), Known: knownHandover(h)}
+	joining := &join.Joining{Files: h.Files, Target: target(h), Known: knownJoinData(h)}
 	if h.Config.Join {
 		joining.Shares = controlplane.SharedFiles()
 	}
 	return joining
 }
 
-// knownHandover returns the join data that a host which has joined has saved.
-func knownHandover(h *Host) join.Handover {
+// knownJoinData returns the join data that a host which has joined has saved.
+func knownJoinData(h *Host) join.Data {
 	saved := h.Saved.Config
-	if !h.Saved.Installed() || h.Saved.Lost != nil || h.Saved.Role == Master && !saved.Join {
-		return join.Handover{}
+	if !h.Saved.Installed() || h.Saved.Lost != nil || h.Saved.Role == ControlPlane && !saved.Join {
+		return join.Data{}
 	}
-	return join.Handover{Server: BalancedAPI(h), ServerVersion: saved.KubernetesVersion, Settings: file.Shared(saved)}
+	return join.Data{Server: BalancedAPI(h), ServerVersion: saved.KubernetesVersion, Settings: file.Shared(saved)}
 }
 
-func target(h *Host) join.Target {
+func target(h *Host) join.TargetCluster {
 	token, _ := join.ParseToken(h.Config.Token) // the formats are validated with the configuration
 	key, _ := certkey.Parse(h.Config.CertificateKey)
 	kind := join.ForWorker
 	if h.Config.Join {
 		kind = join.ForControlPlane
 	}
-	return join.Target{
+	return join.TargetCluster{
 		Host: h.Config.HostName, Kind: kind,
 		Server: net.JoinHostPort(addresses.Text(h.Config.MasterIP), strconv.Itoa(h.Config.APIServerPort)),
 		Token:  token, CAHash: h.Config.CACertHash, Key: key,
@@ -164,7 +164,7 @@ func target(h *Host) join.Target {
 // --join. On the first control plane it clears Join if the user names this
 // very cluster.
 func (h *Host) keepJoined() {
-	if h.Saved.Role != Master {
+	if h.Saved.Role != ControlPlane {
 		return
 	}
 	if !h.Saved.Config.Join {

@@ -23,8 +23,8 @@ import (
 
 // The roles of a host.
 const (
-	Master = config.RoleMaster
-	Worker = config.RoleWorker
+	ControlPlane = config.RoleControlPlane
+	Worker       = config.RoleWorker
 	// Loaded is the role of a host that has the images and the registry
 	// configuration and is not part of a cluster yet.
 	Loaded = "loaded"
@@ -33,10 +33,10 @@ const (
 const (
 	// RoleFile contains the role of a host.
 	RoleFile = host.StateDir + "/role"
-	// KeptFile contains the role of a host after a turndown with kept images. The
+	// KeptImagesFile contains the role of a host after a turndown with kept images. The
 	// host is not part of a cluster any more, but a second turndown can remove
 	// the images.
-	KeptFile = host.StateDir + "/kept"
+	KeptImagesFile = host.StateDir + "/kept"
 )
 
 // Saved is the saved role and settings of a host.
@@ -53,33 +53,33 @@ type Saved struct {
 // with loaded images only is not installed.
 func (s Saved) Installed() bool { return s.Role != "" && s.Role != Loaded }
 
-// Keep returns cfg with the saved values of all settings that cannot change on
+// WithInForce returns cfg with the saved values of all settings that cannot change on
 // this host, and the given values that differ from them.
 //
 // A verification key stays until a run gives another one, or an empty one: a
 // configuration file without it must not make a host accept unsigned bundles.
-func (s Saved) Keep(cfg config.Config, given config.Origins) (config.Config, []config.Difference) {
+func (s Saved) WithInForce(cfg config.Config, given config.Origins) (config.Config, []config.Difference) {
 	if s.Lost == nil && given["verifyKey"].Source <= config.FromHost {
 		cfg.VerifyKey = s.Config.VerifyKey
 	}
 	if !s.Installed() || s.Lost != nil {
 		return cfg, nil
 	}
-	return cfg.Keep(config.FixedFor(s.Role), s.Config, given)
+	return cfg.WithInForce(config.FixedFor(s.Role), s.Config, given)
 }
 
 // ReadSaved returns the role and settings of this host, the zero Saved if it
 // has none. It derives a missing or damaged role from other files.
 func ReadSaved(files host.Files) (Saved, error) {
-	kept, keptErr := readRole(files, KeptFile)
+	kept, keptErr := readRole(files, KeptImagesFile)
 	role, err := readRole(files, RoleFile)
 	saved := Saved{Kept: kept, Role: role}
 	if err := cmp.Or(keptErr, err); err != nil {
 		return saved, err
 	}
-	switch kept := files.Exists(KeptFile); {
+	switch kept := files.Exists(KeptImagesFile); {
 	case saved.Role == "" && !kept:
-		saved.Role = tellRole(files)
+		saved.Role = guessRole(files)
 	case saved.Role == "" && saved.Kept == "":
 		saved.Kept = Loaded
 	}
@@ -100,21 +100,21 @@ func readRole(files host.Files, path string) (string, error) {
 		return "", err
 	}
 	role := strings.TrimSpace(string(data))
-	if !slices.Contains([]string{Master, Worker, Loaded}, role) {
+	if !slices.Contains([]string{ControlPlane, Worker, Loaded}, role) {
 		role = ""
 	}
 	return role, nil
 }
 
-// tellRole derives the role from the files that hosts of each role have.
-func tellRole(files host.Files) string {
+// guessRole derives the role from the files that hosts of each role have.
+func guessRole(files host.Files) string {
 	ours := slices.Concat([]string{config.SavedPath, Binary, containerd.ConfigFile}, bootstrapdocker.ServiceFiles)
 	switch {
 	case !slices.ContainsFunc(ours, files.Exists):
 		return ""
 	case slices.ContainsFunc([]string{etcd.DataDir, controlplane.APIServerPod, controlplane.EtcdCA + ".key"}, files.Exists):
-		return Master
-	case slices.ContainsFunc([]string{join.HandoverFile, kubelet.Kubeconfig, kubelet.BootstrapConfig}, files.Exists):
+		return ControlPlane
+	case slices.ContainsFunc([]string{join.DataFile, kubelet.Kubeconfig, kubelet.BootstrapConfig}, files.Exists):
 		return Worker
 	}
 	return Loaded
@@ -122,7 +122,7 @@ func tellRole(files host.Files) string {
 
 func settingsLost(role string, err error) error {
 	command := "kube-bootstrap " + role
-	if role != Master && role != Worker {
+	if role != ControlPlane && role != Worker {
 		command = "kube-bootstrap offline bootstrap"
 	}
 	return &step.Problem{

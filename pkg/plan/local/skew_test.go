@@ -18,16 +18,16 @@ func TestVersionSkewOnAHost(t *testing.T) {
 		problem                     string // "": none
 	}{
 		"a fresh host":                            {"", "", "v1.37.2", "", "", ""},
-		"the same":                                {Master, "v1.36.3", "v1.36.3", "", "", ""},
-		"a newer patch":                           {Master, "v1.36.1", "v1.36.3", "", "", ""},
-		"an older patch":                          {Master, "v1.36.3", "v1.36.1", "", "", "cannot go back from v1.36.3 to v1.36.1"},
+		"the same":                                {ControlPlane, "v1.36.3", "v1.36.3", "", "", ""},
+		"a newer patch":                           {ControlPlane, "v1.36.1", "v1.36.3", "", "", ""},
+		"an older patch":                          {ControlPlane, "v1.36.3", "v1.36.1", "", "", "cannot go back from v1.36.3 to v1.36.1"},
 		"an older minor version":                  {Worker, "v1.36.3", "v1.35.4", "", "", "cannot go back"},
-		"a skipped minor version":                 {Master, "v1.34.4", "v1.36.3", "", "", "no minor version may be skipped"},
+		"a skipped minor version":                 {ControlPlane, "v1.34.4", "v1.36.3", "", "", "no minor version may be skipped"},
 		"the next minor version":                  {Worker, "v1.36.3", "v1.37.2", "", "", "cannot upgrade"},
-		"an older etcd":                           {Master, "v1.37.2", "v1.37.2", "v3.6.16", "", "etcd cannot go back from 3.7.3 to 3.6.16"},
+		"an older etcd":                           {ControlPlane, "v1.37.2", "v1.37.2", "v3.6.16", "", "etcd cannot go back from 3.7.3 to 3.6.16"},
 		"an older etcd, but no member":            {Worker, "v1.37.2", "v1.37.2", "v3.6.16", "", ""},
-		"a run with a newer etcd that was killed": {Master, "v1.36.3", "v1.36.3", "", "3.7.0-0", "etcd cannot go back from 3.7.0-0 to 3.6"},
-		"the run after it, with that etcd":        {Master, "v1.36.3", "v1.36.3", "v3.7.1", "3.7.0-0", ""},
+		"a run with a newer etcd that was killed": {ControlPlane, "v1.36.3", "v1.36.3", "", "3.7.0-0", "etcd cannot go back from 3.7.0-0 to 3.6"},
+		"the run after it, with that etcd":        {ControlPlane, "v1.36.3", "v1.36.3", "v3.7.1", "3.7.0-0", ""},
 	} {
 		h := &Host{Files: host.Files{Root: t.TempDir()}}
 		h.Saved.Role, h.Saved.Config.KubernetesVersion = c.role, c.running

@@ -30,7 +30,7 @@ func (h *Host) UseCatalogue() error {
 	}
 	h.Versions, h.Images = versions, image.Catalogue(versions, "")
 	for i := range h.Images {
-		if h.Images[i].Name == "flannel" && !h.OwnNetwork() { // flannel runs in pods
+		if h.Images[i].Name == "flannel" && !h.ManagesNetwork() { // flannel runs in pods
 			h.Images[i].Stores = append(h.Images[i].Stores, image.Containerd)
 		}
 	}
@@ -146,7 +146,7 @@ func SkewProblem(h *Host, role string) error {
 	if err != nil {
 		return err
 	}
-	if started != "" && role == Master {
+	if started != "" && role == ControlPlane {
 		problems = append(problems, skewed(catalog.CheckEtcdChange(started, h.Versions.Etcd), "set ETCD_VERSION to "+started+" or newer"))
 	}
 	return errors.Join(problems...)

@@ -27,7 +27,7 @@ import (
 
 // admit reserves a subnet for a host, unless another CNI plugin provides the
 // network, and creates an etcd user that may write the lease of that subnet.
-func admit(ctx context.Context, network parts.Network, client *clientv3.Client, host, user string) error {
+func admit(ctx context.Context, network parts.PodNetwork, client *clientv3.Client, host, user string) error {
 	key := ""
 	if network.Leases() {
 		subnet, err := network.Flannel.Reserve(ctx, client, host)
@@ -40,7 +40,7 @@ func admit(ctx context.Context, network parts.Network, client *clientv3.Client, 
 }
 
 // admitWorker is admit for a further certificate of a worker.
-func admitWorker(ctx context.Context, network parts.Network, client *clientv3.Client, host, user string) error {
+func admitWorker(ctx context.Context, network parts.PodNetwork, client *clientv3.Client, host, user string) error {
 	if err := admit(ctx, network, client, host, user); err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func expel(ctx context.Context, client *clientv3.Client, host string) error {
 
 // Admitted is the step with which a control plane admits itself. The agents
 // of control planes admit workers.
-func Admitted(own etcd.Member, network parts.Network) step.Step {
+func Admitted(own etcd.Member, network parts.PodNetwork) step.Step {
 	new := step.Diff{"add etcd user " + etcd.HostUser(own.Name)}
 	return own.Client.Step("admit", "give this host its place in etcd", new,
 		func(ctx context.Context, client *clientv3.Client) (step.Diff, error) {
@@ -71,7 +71,7 @@ func Admitted(own etcd.Member, network parts.Network) step.Step {
 
 // missingPlace lists the changes that takePlace would make.
 func missingPlace(
-	ctx context.Context, name string, network parts.Network, client *clientv3.Client,
+	ctx context.Context, name string, network parts.PodNetwork, client *clientv3.Client,
 ) (diff step.Diff, err error) {
 	key := ""
 	removed, err := etcd.ReadRemoved(ctx, client, name)
@@ -94,12 +94,12 @@ func missingPlace(
 
 // takePlace admits this host. The user of a removed worker of this name is no longer
 // refused: a control plane issues its own certificates.
-func takePlace(ctx context.Context, name string, network parts.Network, client *clientv3.Client) error {
+func takePlace(ctx context.Context, name string, network parts.PodNetwork, client *clientv3.Client) error {
 	return errors.Join(etcd.DropRemoved(ctx, client, name), admit(ctx, network, client, name, etcd.HostUser(name)))
 }
 
 // Issue answers the pending requests for flannel's certificates.
-func Issue(ctx context.Context, own parts.Etcd, network parts.Network) error {
+func Issue(ctx context.Context, own parts.Etcd, network parts.PodNetwork) error {
 	files := own.Client.Credentials.Files
 	return join.Issuer{
 		API: kube.Kubeconfig(controlplane.AgentConf), User: etcd.HostUser,
@@ -115,12 +115,12 @@ func Issue(ctx context.Context, own parts.Etcd, network parts.Network) error {
 			if err != nil {
 				return nil, err
 			}
-			return authority.Sign(pki.Request{CommonName: user, Client: true, Life: controlplane.ReadLeafLife(files)}, public, time.Now())
+			return authority.Sign(pki.CertificateRequest{CommonName: user, Client: true, Life: controlplane.ReadLeafLife(files)}, public, time.Now())
 		},
 	}.Issue(ctx)
 }
 
-func knownHosts(ctx context.Context, own etcd.Client) (all []join.Host, err error) {
+func knownHosts(ctx context.Context, own etcd.Client) (all []join.ClusterHost, err error) {
 	err = own.Do(ctx, func(client *clientv3.Client) error {
 		listed, err := etcd.Listed(ctx, client)
 		if err != nil {
@@ -128,11 +128,11 @@ func knownHosts(ctx context.Context, own etcd.Client) (all []join.Host, err erro
 		}
 		for _, e := range listed {
 			ip, _ := netip.ParseAddr(e.IP) // written by the host itself
-			all = append(all, join.Host{Name: e.Name, IP: ip, ControlPlane: true})
+			all = append(all, join.ClusterHost{Name: e.Name, IP: ip, ControlPlane: true})
 		}
 		holders, err := flannel.Holders(ctx, client)
 		for name, ip := range holders {
-			all = append(all, join.Host{Name: name, IP: ip})
+			all = append(all, join.ClusterHost{Name: name, IP: ip})
 		}
 		return err
 	})
@@ -141,7 +141,7 @@ func knownHosts(ctx context.Context, own etcd.Client) (all []join.Host, err erro
 
 // HoldsLastCopy reports whether this host has the only member of etcd.
 func HoldsLastCopy(h *local.Host) bool {
-	return h.Saved.Role == local.Master && len(parts.Others(h)) == 0 && etcd.DataOf(h.Files).Exist()
+	return h.Saved.Role == local.ControlPlane && len(parts.Others(h)) == 0 && etcd.DataOf(h.Files).Exist()
 }
 
 // Share uploads the encrypted certificate authorities for a further control

@@ -15,12 +15,12 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-func approver(own parts.Etcd, network parts.Network, kubeconfig string) join.Approver {
+func approver(own parts.Etcd, network parts.PodNetwork, kubeconfig string) join.Approver {
 	member := own.Member
 	return join.Approver{
 		API:      kube.Kubeconfig(kubeconfig),
 		Reserved: []netip.Prefix{network.Flannel.CIDR, network.Services},
-		Hosts:    func(ctx context.Context) ([]join.Host, error) { return knownHosts(ctx, own.Client) },
+		Hosts:    func(ctx context.Context) ([]join.ClusterHost, error) { return knownHosts(ctx, own.Client) },
 		Control:  member.Name, Certificates: func() ([]string, error) { return kubeletFingerprints(member.Data.Files) },
 	}
 }
@@ -47,8 +47,8 @@ func kubeletFingerprints(files host.Files) (all []string, err error) {
 }
 
 // ServingCertificate approves the serving certificate of this control plane.
-func ServingCertificate(own parts.Etcd, network parts.Network) step.Step {
-	return approver(own, network, controlplane.AdminConf).Own(own.Member.Data.Files, own.Member.Name)
+func ServingCertificate(own parts.Etcd, network parts.PodNetwork) step.Step {
+	return approver(own, network, controlplane.AdminConf).ApproveOwn(own.Member.Data.Files, own.Member.Name)
 }
 
 // ApproveNodes answers the pending requests of joining kubelets.
@@ -58,6 +58,6 @@ func ApproveNodes(ctx context.Context, own parts.Etcd) error {
 }
 
 // Approve answers the pending requests for serving certificates.
-func Approve(ctx context.Context, own parts.Etcd, network parts.Network) error {
+func Approve(ctx context.Context, own parts.Etcd, network parts.PodNetwork) error {
 	return approver(own, network, controlplane.AgentConf).Approve(ctx)
 }

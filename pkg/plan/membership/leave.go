@@ -29,8 +29,8 @@ import (
 func Leave(ctx context.Context, h *local.Host, force bool) (left []string, err error) {
 	ctx = h.Limited(ctx)
 	name := h.Config.HostName
-	p := parts.New(h, local.Master)
-	if h.Saved.Role != local.Master || len(p.Etcd.Member.Peers) == 0 {
+	p := parts.New(h, local.ControlPlane)
+	if h.Saved.Role != local.ControlPlane || len(p.Etcd.Member.Peers) == 0 {
 		return nil, nil
 	}
 	goodbye := func(ctx context.Context, client *clientv3.Client) error { return expel(ctx, client, name) }
@@ -54,7 +54,7 @@ func Leave(ctx context.Context, h *local.Host, force bool) (left []string, err e
 // Joined is the step that waits until the kubelet of a worker has joined. Undo asks the
 // control planes to remove the worker, which may not do this itself. It requires that the
 // kubelet has stopped: a kubelet would create the node again.
-func Joined(own parts.Node) step.Step {
+func Joined(own parts.NodeComponents) step.Step {
 	joined := own.Kubelet.Joined()
 	joined.Undo = func(ctx context.Context) error {
 		err := own.Object.Depart(step.WithLimit(ctx, step.CheckLimit(ctx)))
@@ -68,8 +68,8 @@ func Joined(own parts.Node) step.Step {
 	return joined
 }
 
-// LetGo removes the workers that asked to leave. Control planes leave by themselves.
-func LetGo(ctx context.Context, own parts.Etcd, cluster parts.Cluster) error {
+// RemoveDeparting removes the workers that asked to leave. Control planes leave by themselves.
+func RemoveDeparting(ctx context.Context, own parts.Etcd, cluster parts.ClusterAPI) error {
 	names, err := node.Names(ctx, kube.Kubeconfig(controlplane.AgentConf), node.Departs)
 	if err != nil || len(names) == 0 {
 		return err
@@ -84,7 +84,7 @@ func LetGo(ctx context.Context, own parts.Etcd, cluster parts.Cluster) error {
 
 // removeHost removes a worker's rights, and then its node.
 func removeHost(
-	ctx context.Context, own etcd.Client, cluster parts.Cluster, name string, compromised bool,
+	ctx context.Context, own etcd.Client, cluster parts.ClusterAPI, name string, compromised bool,
 ) error {
 	ban := func(ctx context.Context, client *clientv3.Client, name string) error {
 		return banNode(ctx, cluster, client, name, compromised)
@@ -135,7 +135,7 @@ func ForgetCompromised(ctx context.Context, h *local.Host, name string) error {
 // forget removes a host that known, its place in etcd, or the members of etcd show to be
 // a host of the cluster.
 func forget(
-	ctx context.Context, own etcd.Member, cluster parts.Cluster, name string, compromised bool,
+	ctx context.Context, own etcd.Member, cluster parts.ClusterAPI, name string, compromised bool,
 	known func(context.Context) (bool, error),
 ) error {
 	ip, err := own.Forget(ctx, name)
@@ -168,7 +168,7 @@ func hasPlace(ctx context.Context, client *clientv3.Client, name string) error {
 
 // removeNode deletes the node. It gives up after CheckLimit, because the host
 // can leave without this.
-func removeNode(ctx context.Context, cluster parts.Cluster, name string) error {
+func removeNode(ctx context.Context, cluster parts.ClusterAPI, name string) error {
 	return step.Until(step.WithLimit(ctx, step.CheckLimit(ctx)), cluster.Node(name).Remove, nil)
 }
 
@@ -176,7 +176,7 @@ func removeNode(ctx context.Context, cluster parts.Cluster, name string) error {
 // kubelet. It first deletes its requests, so that only a certificate that is
 // later requested with a token is accepted again.
 func banNode(
-	ctx context.Context, cluster parts.Cluster, client *clientv3.Client, name string, compromised bool,
+	ctx context.Context, cluster parts.ClusterAPI, client *clientv3.Client, name string, compromised bool,
 ) error {
 	if err := join.DeleteNodeRequests(ctx, cluster.Node(name).API, name); err != nil {
 		return err

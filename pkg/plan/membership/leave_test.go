@@ -19,7 +19,7 @@ import (
 )
 
 // networkOf returns the pod network of a host with these settings.
-func networkOf(cfg config.Config) parts.Network {
+func networkOf(cfg config.Config) parts.PodNetwork {
 	return parts.New(&local.Host{Config: cfg}, local.Worker).Network
 }
 

@@ -23,7 +23,7 @@ import (
 // certificates of their kubelets are valid [node-expired]. It returns nil if no API
 // server answers, and on a worker, which may not list nodes.
 func ExpiredNodes(ctx context.Context, h *local.Host) error {
-	if h.Saved.Role != local.Master {
+	if h.Saved.Role != local.ControlPlane {
 		return nil
 	}
 	ctx, cancel := step.Checking(h.Limited(ctx))
@@ -61,16 +61,16 @@ func expiredNodes(nodes []corev1.Node, controlPlanes []string, since time.Time) 
 	}
 }
 
-// Mark applies labels and taints to another node of the cluster. It must run
+// Label applies labels and taints to another node of the cluster. It must run
 // on a control plane. It does nothing if the node has not joined yet, because
 // it will register with them.
-func Mark(
+func Label(
 	ctx context.Context, h *local.Host, name string, labels []config.Label, taints []config.Taint,
 ) error {
 	other := parts.ObjectOf(name, controlplane.AdminConf)
 	if _, known, err := other.Taints(ctx); err != nil || !known {
 		return err
 	}
-	marks := node.Marks{Labels: labels, Taints: taints}
-	return (&step.Runner{}).Do(ctx, step.Plan{{other.Mark(marks)}}.Within(h.Timeout()))
+	marks := node.LabelsAndTaints{Labels: labels, Taints: taints}
+	return (&step.Runner{}).Do(ctx, step.Plan{{other.Label(marks)}}.Within(h.Timeout()))
 }

@@ -23,17 +23,17 @@ import (
 
 // Addons are the addons of the cluster that this host applies.
 type Addons struct {
-	addon.Addons
+	addon.Applier
 	host *local.Host
 }
 
 func newAddons(h *local.Host) Addons {
-	settings := func() (addon.Settings, error) { return addonSettings(h) }
-	return Addons{addon.Addons{API: kube.Kubeconfig(controlplane.AdminConf), Settings: settings}, h}
+	settings := func() (addon.Values, error) { return addonSettings(h) }
+	return Addons{addon.Applier{API: kube.Kubeconfig(controlplane.AdminConf), Values: settings}, h}
 }
 
 // addonSettings returns the values in the manifests. It reads certificates that an earlier step issues.
-func addonSettings(h *local.Host) (addon.Settings, error) {
+func addonSettings(h *local.Host) (addon.Values, error) {
 	ca, err := h.Files.Read(join.ClusterCAFile)
 	kubeletCA, _ := h.Files.Read(controlplane.KubeletCAFile) // only metrics-server needs it, see ApplyNamed
 	// Pods of addons use the single control plane, or the kubernetes Service, which
@@ -47,7 +47,7 @@ func addonSettings(h *local.Host) (addon.Settings, error) {
 	if kubelet.HasResolver(h.Files) {
 		forward = "/etc/resolv.conf"
 	}
-	return addon.Settings{
+	return addon.Values{
 		ProxyImage: h.Program("kube-proxy"), DNSImage: h.Image("coredns"), FlannelImage: h.Image("flannel"), Backend: h.Config.FlannelBackend,
 		Server: local.BalancedAPI(h), PodServer: podServer,
 		Forward: forward, PodCIDR: h.Config.FlannelNetwork.IPv4(), DNSDomain: h.Config.DNSDomain, DNSIP: h.Config.DNSServerIP,
@@ -63,7 +63,7 @@ func addonSettings(h *local.Host) (addon.Settings, error) {
 func (a Addons) Network() step.Step {
 	const id, name = step.ID("pod-network"), "apply the pod network"
 	switch cfg := a.host.Config; {
-	case a.host.OwnNetwork() || cfg.CNIPlugin == config.CNINone || cfg.Join:
+	case a.host.ManagesNetwork() || cfg.CNIPlugin == config.CNINone || cfg.Join:
 		return step.Step{}
 	case cfg.CNIPlugin == config.CNIFlannel:
 		return a.ApplyManifest(id, name, a.Flannel)
@@ -104,13 +104,13 @@ func (a Addons) Contained() (all []step.Step) {
 
 // dropsAddresses reports whether metallb stays without the addresses in force.
 func dropsAddresses(h *local.Host) bool {
-	return h.Saved.Role == local.Master && slices.Contains(WantedAddons(h), config.AddonMetalLB) &&
+	return h.Saved.Role == local.ControlPlane && slices.Contains(WantedAddons(h), config.AddonMetalLB) &&
 		len(h.Saved.Config.LoadBalancerAddresses) > 0 && len(h.Config.LoadBalancerAddresses) == 0
 }
 
 // DroppedAddons returns the contained addons that only the settings in force have.
 func DroppedAddons(h *local.Host) []string {
-	if h.Saved.Role != local.Master || h.Config.Join {
+	if h.Saved.Role != local.ControlPlane || h.Config.Join {
 		return nil
 	}
 	return slices.DeleteFunc(slices.Clone(h.Saved.Config.Addons), func(name string) bool {
@@ -138,25 +138,25 @@ func WantedAddons(h *local.Host) []string {
 }
 
 // NetworkManifest returns the manifest of another CNI plugin.
-func NetworkManifest(h *local.Host) Manifest {
+func NetworkManifest(h *local.Host) UserManifest {
 	return manifest(h, "cniPlugin", addon.Where(h.Config.CNIPlugin), host.StateDir+"/network.yaml")
 }
 
 // AddonManifest returns the manifest of an addon.
-func AddonManifest(h *local.Host, name string) Manifest {
+func AddonManifest(h *local.Host, name string) UserManifest {
 	from := addon.Where(name)
 	return manifest(h, "addons", from, host.StateDir+"/addons/"+addon.Hash(from)+".yaml")
 }
 
-func manifest(h *local.Host, field, from, kept string) Manifest {
+func manifest(h *local.Host, field, from, kept string) UserManifest {
 	foreign := func() bool { return local.Foreign(h, field, from) }
-	return Manifest{h.Files, h.Downloads, h.Timeout(), foreign, field, from, kept}
+	return UserManifest{h.Files, h.Downloads, h.Timeout(), foreign, field, from, kept}
 }
 
-// Manifest is a YAML file of the user, given by path or URL. A copy of it is
+// UserManifest is a YAML file of the user, given by path or URL. A copy of it is
 // saved once it was applied, because a second run must not depend on the
 // user's file or on the internet. The first line of the copy is its origin.
-type Manifest struct {
+type UserManifest struct {
 	files      host.Files
 	downloads  *local.Downloads
 	limit      time.Duration
@@ -167,7 +167,7 @@ type Manifest struct {
 
 // text returns the manifest: the saved copy of a download, and otherwise the
 // user's file, or the saved copy if that cannot be read.
-func (m Manifest) text(ctx context.Context) ([]byte, error) {
+func (m UserManifest) text(ctx context.Context) ([]byte, error) {
 	kept, err := m.files.Read(m.kept)
 	isKept := err == nil && bytes.HasPrefix(kept, m.origin())
 	if isKept && config.IsURL(m.from) {
@@ -180,7 +180,7 @@ func (m Manifest) text(ctx context.Context) ([]byte, error) {
 	return append(m.origin(), data...), err
 }
 
-func (m Manifest) fetch(ctx context.Context) ([]byte, error) {
+func (m UserManifest) fetch(ctx context.Context) ([]byte, error) {
 	if !config.IsURL(m.from) {
 		if m.foreign() {
 			return nil, local.ForeignError(m.field, m.from)
@@ -190,10 +190,10 @@ func (m Manifest) fetch(ctx context.Context) ([]byte, error) {
 	return m.downloads.Get(step.WithLimit(ctx, m.limit), m.from)
 }
 
-func (m Manifest) origin() []byte { return []byte("# from " + m.from + "\n") }
+func (m UserManifest) origin() []byte { return []byte("# from " + m.from + "\n") }
 
 // Check returns an error if the manifest cannot be applied.
-func (m Manifest) Check(ctx context.Context) error {
+func (m UserManifest) Check(ctx context.Context) error {
 	data, err := m.text(ctx)
 	if err != nil {
 		return err
@@ -201,7 +201,7 @@ func (m Manifest) Check(ctx context.Context) error {
 	return addon.CheckManifest(data)
 }
 
-func (m Manifest) keep(ctx context.Context) error {
+func (m UserManifest) keep(ctx context.Context) error {
 	data, err := m.text(ctx)
 	if err != nil {
 		return err
@@ -212,7 +212,7 @@ func (m Manifest) keep(ctx context.Context) error {
 // apply returns the step that applies a manifest and saves a copy
 // once the API server has accepted it. Undo only removes the copy, because
 // the objects disappear with the cluster.
-func (a Addons) apply(id step.ID, name string, m Manifest) step.Step {
+func (a Addons) apply(id step.ID, name string, m UserManifest) step.Step {
 	within := func(ctx context.Context) step.Step {
 		return a.ApplyManifest(id, name, func() ([]byte, error) { return m.text(ctx) })
 	}

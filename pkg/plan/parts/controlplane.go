@@ -28,22 +28,22 @@ type ControlPlane struct {
 }
 
 func newControlPlane(h *local.Host, own etcd.Client) ControlPlane {
-	common := controlplane.Host{
+	common := controlplane.HostSettings{
 		Files: h.Files, HostName: h.Config.HostName, IP: h.IP(), APIPort: h.Config.APIServerPort,
 		ServiceCIDR: h.Config.ServiceNetwork.IPv4(), DNSDomain: h.Config.DNSDomain, Joins: h.Config.Join,
 		LeafLife: controlplane.ReadLeafLife(h.Files),
 	}
 	return ControlPlane{
 		PKI: controlplane.PKI{
-			Host: common, ExtraNames: h.Config.TLSSANs, EtcdUser: etcd.HostUser(h.Config.HostName),
+			HostSettings: common, ExtraNames: h.Config.TLSSANs, EtcdUser: etcd.HostUser(h.Config.HostName),
 			Sealed: etcd.DataOf(h.Files).Exist(), Now: time.Now,
 		},
 		StaticPods: controlplane.StaticPods{
-			Host: common, PodCIDR: podCIDR(h), Image: h.Program, KubernetesVersion: h.Versions.Kubernetes,
+			HostSettings: common, PodCIDR: podCIDR(h), Image: h.Program, KubernetesVersion: h.Versions.Kubernetes,
 			EtcdEndpoints: etcdEndpoints(h, own), Single: !Several(h),
 			ExtraArgs: h.Config.ExtraArgs, OIDC: h.Config.OIDC, AuditPolicy: h.Config.AuditPolicy,
 		},
-		API: controlplane.API{Host: common, Version: h.Versions.ProgramVersion("kube-apiserver")},
+		API: controlplane.API{HostSettings: common, Version: h.Versions.ProgramVersion("kube-apiserver")},
 		publisher: join.Publisher{
 			API: kube.Kubeconfig(controlplane.AdminConf), Server: local.BalancedAPI(h), Settings: file.Shared(h.Config),
 			Read: func() (join.Published, error) { return published(h) },
@@ -66,7 +66,7 @@ func published(h *local.Host) (p join.Published, err error) {
 // nodes for another CNI plugin. It is invalid if pods are attached to
 // docker0, because flannel then assigns the subnets.
 func podCIDR(h *local.Host) netip.Prefix {
-	if h.OwnNetwork() {
+	if h.ManagesNetwork() {
 		return netip.Prefix{}
 	}
 	return h.Config.FlannelNetwork.IPv4()
@@ -91,7 +91,7 @@ func UsesOtherEtcd(h *local.Host) bool {
 
 // StaticPod returns the static pod of a component of the control plane.
 func (c ControlPlane) StaticPod(component string) containerd.StaticPod {
-	common := c.PKI.Host
+	common := c.PKI.HostSettings
 	return containerd.StaticPod{Files: common.Files, Socket: c.containerd, Name: component + "-" + common.HostName}
 }
 
@@ -107,7 +107,7 @@ func (c ControlPlane) Ready() step.Step {
 
 // ReviveAPIServer is the step that restarts an API server that lost its etcd:
 // it would wait for the kubelet's growing back-off.
-func (c ControlPlane) ReviveAPIServer(server etcd.Container) step.Step {
+func (c ControlPlane) ReviveAPIServer(server etcd.MemberContainer) step.Step {
 	pod := c.StaticPod("kube-apiserver")
 	pod.Ready, pod.Needs = c.API.Answers, server.RunningSince
 	return pod.Revive()

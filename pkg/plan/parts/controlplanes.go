@@ -41,8 +41,8 @@ func seeds(h *local.Host, role string) []string {
 }
 
 // ControlPlanes lists the control planes that the balancer of this host knows.
-func ControlPlanes(files host.Files) []balancer.ControlPlane {
-	state, _ := balancer.ReadState(files) // empty if it was lost
+func ControlPlanes(files host.Files) []balancer.Backend {
+	state, _ := balancer.ReadBackends(files) // empty if it was lost
 	return state.ControlPlanes
 }
 
@@ -50,8 +50,8 @@ func ControlPlanes(files host.Files) []balancer.ControlPlane {
 // planes. If the balancer's list was lost, it looks whether the controller
 // manager uses leader election.
 func Several(h *local.Host) bool {
-	state, _ := balancer.ReadState(h.Files)
-	if !state.Told {
+	state, _ := balancer.ReadBackends(h.Files)
+	if !state.Known {
 		return h.Config.Join || controlplane.Electing(h.Files)
 	}
 	return len(state.ControlPlanes) > 1
@@ -59,9 +59,9 @@ func Several(h *local.Host) bool {
 
 // Others lists the addresses of the other control planes that have joined.
 func Others(h *local.Host) []string {
-	state, _ := balancer.ReadState(h.Files)
+	state, _ := balancer.ReadBackends(h.Files)
 	all := state.Addresses()
-	if !state.Told && h.Config.Join {
+	if !state.Known && h.Config.Join {
 		all = append(all, addresses.Text(h.Config.MasterIP))
 	}
 	return slices.DeleteFunc(all, func(ip string) bool { return ip == h.IP() })
@@ -70,25 +70,25 @@ func Others(h *local.Host) []string {
 // AnotherServes returns nil if the API server of another control plane than that of the address own is
 // ready, as the balancer of this host sees it.
 func AnotherServes(files host.Files, own string) error {
-	if slices.ContainsFunc(ControlPlanes(files), func(c balancer.ControlPlane) bool { return c.IP != own && c.APIServer }) {
+	if slices.ContainsFunc(ControlPlanes(files), func(c balancer.Backend) bool { return c.IP != own && c.APIServer }) {
 		return nil
 	}
 	return errors.New("the API server of no other control plane is ready")
 }
 
-// Cluster is the API of the cluster by any API server that is ready, because that of this host may
+// ClusterAPI is the API of the cluster by any API server that is ready, because that of this host may
 // have stopped.
-type Cluster struct{ server string } // "https://127.0.0.1:6440": see local.BalancedAPI
+type ClusterAPI struct{ server string } // "https://127.0.0.1:6440": see local.BalancedAPI
 
 // Node returns a node.
-func (c Cluster) Node(name string) node.Node {
+func (c ClusterAPI) Node(name string) node.Node {
 	one := ObjectOf(name, controlplane.AdminConf)
 	one.API = c.As(controlplane.AdminConf)
 	return one
 }
 
 // As connects with the identity of a kubeconfig of this host.
-func (c Cluster) As(kubeconfig string) kube.Connect {
+func (c ClusterAPI) As(kubeconfig string) kube.Connect {
 	own := kube.Kubeconfig(kubeconfig)
 	return func() (*rest.Config, error) {
 		config, err := own()

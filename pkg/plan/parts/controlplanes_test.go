@@ -20,9 +20,9 @@ func TestAControlPlaneKnowsItselfWithoutAList(t *testing.T) {
 		join, data bool
 		want       []string
 	}{
-		{local.Master, false, true, []string{own}},
-		{local.Master, true, false, []string{first}},
-		{local.Master, true, true, []string{first, own}},
+		{local.ControlPlane, false, true, []string{own}},
+		{local.ControlPlane, true, false, []string{first}},
+		{local.ControlPlane, true, true, []string{first, own}},
 		{local.Worker, false, false, []string{first}},
 	} {
 		h := &local.Host{Config: config.Default(), Files: host.Files{Root: t.TempDir()}}

@@ -17,7 +17,7 @@ import (
 type Etcd struct {
 	Client    etcd.Client
 	Member    etcd.Member
-	Container etcd.Container
+	Container etcd.MemberContainer
 	joins     bool
 }
 
@@ -31,7 +31,7 @@ func newEtcd(h *local.Host) Etcd {
 		Client: client, Data: etcd.DataOf(h.Files), Name: h.Config.HostName, Peers: Others(h),
 		Addresses: otherAddresses(h.Config.IPAddress, h.Config.FlannelNetwork.IPv4()),
 	}
-	container := etcd.Container{
+	container := etcd.MemberContainer{
 		Member: member, Docker: local.BootstrapDocker, Image: h.Image("etcd"), Version: h.Versions.Etcd,
 		RestartPolicy: h.Config.RestartPolicy, ExtraArgs: h.Config.ExtraArgs("etcd"),
 		ServingCert: controlplane.EtcdServer + ".crt",
@@ -52,9 +52,9 @@ func (e Etcd) Start() step.Step {
 	return e.Container.Start()
 }
 
-// Keep is Start for the agent and for renewals: only a run of `master` adds this
+// StartAsMember is Start for the agent and for renewals: only a run of `master` adds this
 // host to the members of etcd.
-func (e Etcd) Keep() step.Step {
+func (e Etcd) StartAsMember() step.Step {
 	if e.joins {
 		return e.Container.Stay()
 	}

@@ -83,7 +83,7 @@ func issueClient(files host.Files, authority, user string) (*tls.Certificate, er
 	if err != nil {
 		return nil, err
 	}
-	made, err := signer.Issue(pki.Request{CommonName: user, Client: true, Life: clientLife}, time.Now())
+	made, err := signer.Issue(pki.CertificateRequest{CommonName: user, Client: true, Life: clientLife}, time.Now())
 	if err != nil {
 		return nil, err
 	}

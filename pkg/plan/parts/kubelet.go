@@ -20,8 +20,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Node is what makes a host a node: the kubelet, the runtime of its pods and its object in the API.
-type Node struct {
+// NodeComponents is what makes a host a node: the kubelet, the runtime of its pods and its object in the API.
+type NodeComponents struct {
 	Object       node.Node // as the kubelet, or the administrator on a control plane, reaches it
 	Kubelet      kubelet.Kubelet
 	CRI          containerd.CRI
@@ -29,14 +29,14 @@ type Node struct {
 	Proxy        containerd.Proxy
 	ServiceRoute kubelet.ServiceRoute
 
-	marks     node.Marks
+	labels    node.LabelsAndTaints
 	installed bool // see WaitReady
 }
 
-func newNode(h *local.Host, role string, pki controlplane.PKI) Node {
+func newNodeComponents(h *local.Host, role string, pki controlplane.PKI) NodeComponents {
 	socket := Containerd(h)
 	pods := containerd.Pods{Files: h.Files, Socket: socket, Images: h.ImagesIn(image.Containerd)}
-	n := Node{
+	n := NodeComponents{
 		Object:  ObjectOf(h.Config.HostName, kubelet.Kubeconfig),
 		Kubelet: newKubelet(h, kubeletIdentity(h, role, pki)),
 		CRI: containerd.CRI{
@@ -47,30 +47,30 @@ func newNode(h *local.Host, role string, pki controlplane.PKI) Node {
 		ServiceRoute: kubelet.ServiceRoute{
 			Files: h.Files, Services: h.Config.ServiceNetwork.IPv4(), NodeIP: h.Config.IPAddress,
 		},
-		marks: marks(h, role), installed: h.Config.CNIPlugin != config.CNINone,
+		labels: labelsAndTaints(h, role), installed: h.Config.CNIPlugin != config.CNINone,
 	}
-	if role == local.Master {
+	if role == local.ControlPlane {
 		n.Object.API = kube.Kubeconfig(controlplane.AdminConf)
 	}
 	return n
 }
 
-// Mark is the step that labels and taints the node.
-func (n Node) Mark() step.Step { return Watched(n.Object.Mark(n.marks)) }
+// Label is the step that labels and taints the node.
+func (n NodeComponents) Label() step.Step { return Watched(n.Object.Label(n.labels)) }
 
 // WaitReady is the step that waits until the node is Ready, unless the user installs the pod network
 // later.
-func (n Node) WaitReady() step.Step { return Watched(n.IfNetwork(n.Object.WaitReady())) }
+func (n NodeComponents) WaitReady() step.Step { return Watched(n.IfNetwork(n.Object.WaitReady())) }
 
 // IfNetwork returns s, which is excluded unless the run installs the pod network.
-func (n Node) IfNetwork(s step.Step) step.Step { return s.If(n.installed) }
+func (n NodeComponents) IfNetwork(s step.Step) step.Step { return s.If(n.installed) }
 
-func marks(h *local.Host, role string) node.Marks {
-	m := node.Marks{Labels: h.Config.NodeLabels, Taints: h.Config.NodeTaints, Own: role == local.Worker}
-	if role == local.Master {
+func labelsAndTaints(h *local.Host, role string) node.LabelsAndTaints {
+	m := node.LabelsAndTaints{Labels: h.Config.NodeLabels, Taints: h.Config.NodeTaints, ByKubelet: role == local.Worker}
+	if role == local.ControlPlane {
 		m.Labels = append(slices.Clone(m.Labels), config.Label{Key: node.ControlPlaneLabel})
 	}
-	if role == local.Master && !h.Config.NoDedicated {
+	if role == local.ControlPlane && !h.Config.NoDedicated {
 		m.Taints = append(slices.Clone(m.Taints), config.Taint{
 			Taint: corev1.Taint{Key: kubelet.ControlPlaneTaint, Effect: corev1.TaintEffectNoSchedule},
 		})
@@ -99,7 +99,7 @@ func newKubelet(h *local.Host, identity kubelet.Identity) kubelet.Kubelet {
 			ClusterDNS: h.Config.DNSServerIP, DNSDomain: h.Config.DNSDomain,
 			CgroupDriver: containerd.CgroupDriver(), CRISocket: h.CRISocket(), Schedulable: h.Config.NoDedicated,
 			SmallDisk: host.InContainer(), KeepOOMScore: !process.CanLowerOOMScore(),
-			Own: kubelet.Own{
+			Node: kubelet.NodeSettings{
 				Labels: h.Config.NodeLabels, Taints: h.Config.NodeTaints, Config: h.Config.KubeletConfig,
 				CPUs: h.Config.NodeCPUs, Memory: h.Config.NodeMemory, Disk: h.Config.NodeDisk,
 			},
@@ -109,7 +109,7 @@ func newKubelet(h *local.Host, identity kubelet.Identity) kubelet.Kubelet {
 
 func kubeletIdentity(h *local.Host, role string, pki controlplane.PKI) kubelet.Identity {
 	i := kubelet.Identity{
-		Files: h.Files, HostName: h.Config.HostName, ControlPlane: role == local.Master, Server: local.BalancedAPI(h),
+		Files: h.Files, HostName: h.Config.HostName, ControlPlane: role == local.ControlPlane, Server: local.BalancedAPI(h),
 	}
 	if i.ControlPlane {
 		i.Certificate = pki.NodeCertificate
@@ -123,4 +123,4 @@ func kubeletIdentity(h *local.Host, role string, pki controlplane.PKI) kubelet.I
 }
 
 // RunningKubelet returns the container of this host's kubelet.
-func RunningKubelet() kubelet.Container { return kubelet.ContainerIn(local.MainDocker) }
+func RunningKubelet() kubelet.Instance { return kubelet.InstanceIn(local.MainDocker) }

@@ -25,11 +25,11 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/subnet"
 )
 
-// Network is the pod network of a host: flannel's, to which docker0 is attached, or that of another
+// PodNetwork is the pod network of a host: flannel's, to which docker0 is attached, or that of another
 // CNI plugin.
-type Network struct {
-	Flannel  flannel.Network
-	Flanneld flannel.Daemon
+type PodNetwork struct {
+	Flannel  flannel.NetworkConfig
+	Flanneld flannel.Flanneld
 	Bridge   maindocker.Bridge
 	Overlay  maindocker.Overlay
 	Filter   flannel.HostFilter
@@ -48,22 +48,22 @@ type Network struct {
 	own, other bool // pods are attached to docker0; another CNI plugin has them. Both if the settings were lost
 }
 
-func newNetwork(h *local.Host, role string, docker maindocker.Daemon) Network {
+func newNetwork(h *local.Host, role string, docker maindocker.Daemon) PodNetwork {
 	pods := h.Config.FlannelNetwork.IPv4()
-	n := Network{
-		Flannel:  flannel.Network{CIDR: pods, Backend: h.Config.FlannelBackend, Own: h.Config.IPAddress},
+	n := PodNetwork{
+		Flannel:  flannel.NetworkConfig{CIDR: pods, Backend: h.Config.FlannelBackend, Own: h.Config.IPAddress},
 		Flanneld: newFlanneld(h, pods, docker),
 		Bridge:   maindocker.Bridge{Docker: docker, Lease: lease(h)},
 		Overlay: maindocker.Overlay{
 			Docker: docker, Lease: lease(h), Link: flannel.Link(h.Config.FlannelBackend), Hosts: HostNetwork(h.Config.IPAddress),
 		},
 		Filter: newFilter(h, role, pods), Firewall: newFirewall(h, role, pods),
-		Services: h.Config.ServiceNetwork.IPv4(), assigned: h.OwnNetwork(),
+		Services: h.Config.ServiceNetwork.IPv4(), assigned: h.ManagesNetwork(),
 		files: h.Files, containerd: Containerd(h), pods: pods, leased: h.Lease,
 		units: h.Units, limit: h.Timeout(),
-		own: h.OwnNetwork() || h.Saved.Lost != nil, other: !h.OwnNetwork() || h.Saved.Lost != nil,
+		own: h.ManagesNetwork() || h.Saved.Lost != nil, other: !h.ManagesNetwork() || h.Saved.Lost != nil,
 	}
-	if h.OwnNetwork() {
+	if h.ManagesNetwork() {
 		n.links = append(n.links, "docker0")
 		if n.Overlay.Link != "" {
 			n.links = append(n.links, n.Overlay.Link)
@@ -74,42 +74,42 @@ func newNetwork(h *local.Host, role string, docker maindocker.Daemon) Network {
 
 // OnDocker0 returns s, which is excluded unless pods are attached to docker0. If the settings were
 // lost, turndown undoes the steps of both kinds of network.
-func (n Network) OnDocker0(s step.Step) step.Step { return s.If(n.own) }
+func (n PodNetwork) OnDocker0(s step.Step) step.Step { return s.If(n.own) }
 
 // Leases reports whether each host has a subnet of flannel.
-func (n Network) Leases() bool { return n.assigned }
+func (n PodNetwork) Leases() bool { return n.assigned }
 
 // OtherCNI is the step that leaves the pod network to another CNI plugin. It is excluded if pods are
 // attached to docker0.
-func (n Network) OtherCNI() step.Step {
+func (n PodNetwork) OtherCNI() step.Step {
 	return containerd.LeaveCNI(n.files, n.containerd, n.pods).If(n.other)
 }
 
 // CNI is the step that writes the CNI configuration.
-func (n Network) CNI() step.Step { return n.OnDocker0(containerd.WriteCNI(n.files, n.Bridge.Lease)) }
+func (n PodNetwork) CNI() step.Step { return n.OnDocker0(containerd.WriteCNI(n.files, n.Bridge.Lease)) }
 
 // KeepPods is the step that removes pods with addresses of an earlier subnet.
-func (n Network) KeepPods() step.Step {
+func (n PodNetwork) KeepPods() step.Step {
 	return n.OnDocker0(containerd.FollowLease(n.files, n.containerd, n.Bridge.Lease))
 }
 
 // KeepHostPorts is the step that keeps the host ports of pods open.
-func (n Network) KeepHostPorts() step.Step { return n.OnDocker0(containerd.KeepHostPorts(n.files)) }
+func (n PodNetwork) KeepHostPorts() step.Step { return n.OnDocker0(containerd.KeepHostPorts(n.files)) }
 
 // KeepSysctls sets the sysctls of the links that kube-bootstrap creates. It
 // changes no other links, because it could not restore the user's values, and
 // none of another CNI plugin.
-func (n Network) KeepSysctls() step.Step { return kubelet.KeepSysctls(n.files, n.links...) }
+func (n PodNetwork) KeepSysctls() step.Step { return kubelet.KeepSysctls(n.files, n.links...) }
 
 // BootUnit is the step that restores the network at boot. systemd starts and stops
 // nothing while it reads the unit, so the step does not run beside the restart of
 // Docker.
-func (n Network) BootUnit() step.Step {
+func (n PodNetwork) BootUnit() step.Step {
 	return maindocker.BootUnit(n.files, n.units, local.Binary, n.limit)
 }
 
 // IsNew reports whether docker0 still is to move, and the host has no CNI configuration.
-func (n Network) IsNew() bool {
+func (n PodNetwork) IsNew() bool {
 	_, err := n.leased()
 	return err != nil && containerd.CNIProblems(n.files, false) == nil
 }
@@ -125,8 +125,8 @@ func lease(h *local.Host) func() (subnet.Lease, error) {
 	}
 }
 
-func newFlanneld(h *local.Host, pods netip.Prefix, docker maindocker.Daemon) flannel.Daemon {
-	return flannel.Daemon{
+func newFlanneld(h *local.Host, pods netip.Prefix, docker maindocker.Daemon) flannel.Flanneld {
+	return flannel.Flanneld{
 		Docker: local.BootstrapDocker, Files: h.Files, Image: h.Image("flannel"), Etcd: flannelEtcd(h), Host: h.Config.HostName,
 		PublicIP: h.Config.IPAddress,
 		IPMasq:   h.Config.FlannelIPMasq, Backend: h.Config.FlannelBackend,
@@ -136,8 +136,8 @@ func newFlanneld(h *local.Host, pods netip.Prefix, docker maindocker.Daemon) fla
 }
 
 // flannelEtcd returns the access of flanneld to etcd, through the balancer.
-func flannelEtcd(h *local.Host) flannel.Etcd {
-	return flannel.Etcd{
+func flannelEtcd(h *local.Host) flannel.EtcdAccess {
+	return flannel.EtcdAccess{
 		Files: h.Files, Endpoints: []string{local.BalancedEtcd(h)},
 		CA: join.EtcdCAFile, Cert: join.FlannelCertFile, Key: join.FlannelKeyFile,
 	}
@@ -163,7 +163,7 @@ func newFilter(h *local.Host, role string, pods netip.Prefix) flannel.HostFilter
 		Etcd: flannelEtcd(h), PublicIP: h.Config.IPAddress, Backend: h.Config.FlannelBackend, Network: pods,
 		Trusted: h.Config.TrustedNetworks, KubeletPort: kubelet.Port, ControlPlanes: controlPlaneAddresses,
 	}
-	if role == local.Master {
+	if role == local.ControlPlane {
 		f.PeerPort, f.ClientPort = etcd.PeerPort, etcd.ClientPort
 	}
 	return f
@@ -173,7 +173,7 @@ func newFilter(h *local.Host, role string, pods netip.Prefix) flannel.HostFilter
 // accept connections from other hosts.
 func PublicPorts(h *local.Host, role string) []int {
 	ports := []int{kubelet.Port}
-	if role == local.Master {
+	if role == local.ControlPlane {
 		ports = append(ports, h.Config.APIServerPort, local.BundlePort(h), etcd.ClientPort, etcd.PeerPort, gate.Port)
 	}
 	return ports

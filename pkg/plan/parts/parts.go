@@ -23,15 +23,15 @@ import (
 // most groups take Parts. Other functions take single groups or values.
 type Parts struct {
 	Docker       maindocker.Daemon
-	Bootstrap    bootstrapdocker.Daemon
+	Bootstrap    bootstrapdocker.Dockerd
 	Balancer     balancer.Balancer
-	Agent        agent.Service
+	Agent        agent.Installation
 	Join         Join
-	Cluster      Cluster
+	Cluster      ClusterAPI
 	Images       Images
 	Etcd         Etcd
-	Network      Network
-	Node         Node
+	Network      PodNetwork
+	Node         NodeComponents
 	ControlPlane ControlPlane
 	Addons       Addons
 }
@@ -41,22 +41,22 @@ func New(h *local.Host, role string) Parts {
 	docker := maindocker.Daemon{Files: h.Files, Units: h.Units, Engine: local.MainDocker}
 	p := Parts{
 		Docker: docker,
-		Bootstrap: bootstrapdocker.Daemon{
+		Bootstrap: bootstrapdocker.Dockerd{
 			Files: h.Files, Units: h.Units, KeepImages: h.Config.KeepImages, WhileMainStopped: docker.WhileStopped,
 		},
 		Balancer: newBalancer(h, role),
 		Join:     Join{Joining: h.Join, Wanted: h.Config.Join, user: etcd.HostUser(h.Config.HostName)},
-		Cluster:  Cluster{local.BalancedAPI(h)},
+		Cluster:  ClusterAPI{local.BalancedAPI(h)},
 		Images:   newImages(h, role),
 		Etcd:     newEtcd(h),
 	}
-	p.Agent = agent.Service{
+	p.Agent = agent.Installation{
 		Files: h.Files, Units: h.Units, Program: local.Binary,
 		Records: p.Balancer.Records, Answers: p.Balancer.Listens, Dirs: []string{balancer.StateDir},
 	}
 	p.Network = newNetwork(h, role, docker)
 	p.ControlPlane = newControlPlane(h, p.Etcd.Client)
-	p.Node = newNode(h, role, p.ControlPlane.PKI)
+	p.Node = newNodeComponents(h, role, p.ControlPlane.PKI)
 	p.Addons = newAddons(h)
 	return p
 }

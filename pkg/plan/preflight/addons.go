@@ -13,7 +13,7 @@ import (
 )
 
 func addonProblems(ctx context.Context, h request) error {
-	if h.role != local.Master {
+	if h.role != local.ControlPlane {
 		return nil
 	}
 	var errs []error
@@ -66,7 +66,7 @@ func droppedProblem(ctx context.Context, h request) error {
 }
 
 func networkProblem(ctx context.Context, h request) error {
-	if h.role != local.Master || h.Config.Join || h.OwnNetwork() || h.Config.CNIPlugin == config.CNINone || h.Config.CNIPlugin == config.CNIFlannel {
+	if h.role != local.ControlPlane || h.Config.Join || h.ManagesNetwork() || h.Config.CNIPlugin == config.CNINone || h.Config.CNIPlugin == config.CNIFlannel {
 		return nil
 	}
 	if err := parts.NetworkManifest(h.Host).Check(ctx); err != nil {

@@ -26,7 +26,7 @@ func TestAnInterruptEndsADownload(t *testing.T) {
 	cfg.Addons = []string{server.URL + "/addon.yaml#sha256:" + strings.Repeat("0", 64)}
 	cfg.TimeoutForServices = 10 * time.Second // ends a download that goes on
 	h := &local.Host{Files: host.Files{Root: t.TempDir()}, Config: cfg, Downloads: &local.Downloads{}}
-	if err := addonProblems(ctx, request{h, local.Master, parts.New(h, local.Master)}); err == nil || !strings.Contains(err.Error(), context.Canceled.Error()) {
+	if err := addonProblems(ctx, request{h, local.ControlPlane, parts.New(h, local.ControlPlane)}); err == nil || !strings.Contains(err.Error(), context.Canceled.Error()) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -100,7 +100,7 @@ func portProblem(_ context.Context, h request) error {
 		return nil
 	}
 	ports := append(parts.PublicPorts(h.Host, h.role), h.Config.BalancerPort, h.Config.BalancerPort+1)
-	if h.role == local.Master {
+	if h.role == local.ControlPlane {
 		ports = append(ports, controlplane.ManagerPort, controlplane.SchedulerPort)
 	}
 	var problems []error
@@ -115,7 +115,7 @@ func portProblem(_ context.Context, h request) error {
 }
 
 func firewalldProblem(ctx context.Context, h request) error {
-	if !h.OwnNetwork() {
+	if !h.ManagesNetwork() {
 		return nil
 	}
 	return firewall.Problem(ctx, h.parts.Network.Firewall)
@@ -124,7 +124,7 @@ func firewalldProblem(ctx context.Context, h request) error {
 // balancedProblem compares the addresses for load balancers with the addresses of machines.
 func balancedProblem(ctx context.Context, h request) error {
 	ranges := h.Config.LoadBalancerAddresses
-	if len(ranges) == 0 || h.role != local.Master || h.Config.Join {
+	if len(ranges) == 0 || h.role != local.ControlPlane || h.Config.Join {
 		return nil
 	}
 	found, err := links.All()

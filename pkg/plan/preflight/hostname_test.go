@@ -15,12 +15,12 @@ func TestNamesOfHosts(t *testing.T) {
 	} {
 		h := &local.Host{}
 		h.Config.HostName = name
-		err := hostNameProblem(request{Host: h, role: local.Master})
+		err := hostNameProblem(request{Host: h, role: local.ControlPlane})
 		problems := step.Problems(err)
 		if bad != (len(problems) == 1 && problems[0].Name == "host-name") {
 			t.Errorf("%q: got %v", name, err)
 		}
-		if h.Saved.Role = local.Master; hostNameProblem(request{Host: h, role: local.Master}) != nil {
+		if h.Saved.Role = local.ControlPlane; hostNameProblem(request{Host: h, role: local.ControlPlane}) != nil {
 			t.Errorf("%q: an installed host cannot change its name", name)
 		}
 	}

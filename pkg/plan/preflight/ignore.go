@@ -17,9 +17,9 @@ import (
 var problemNames = []string{
 	"addon", "arch", "auto-remove", "backend-module", "bridge-netfilter", "ca-cert-hash", "certificate-key", "cgroup-cpu", "cgroup-memory", "cgroup-pids",
 	"clock", "cluster-info", "cluster-info-forged", "cni-config", "cni-plugin", "containerd", "containerd-config", "containerd-pods",
-	"containerd-registry", "containerd-version", "daemon-json", "disk-inodes", "disk-space", "docker", "docker-flags", "docker-hangs", "docker-settings", "docker-stopped", "docker-unit", "docker-version",
-	"etcd-version", "firewalld-strict", "flannel-backend", "flannel-backend-arch", "flannel-network", "flannel-network-in-use", "flannel-network-size", "handover-lost",
-	"inotify", "ip-address", "joined-another", "kernel", "load-balancer-addresses", "man-in-the-middle", "master", "master-address", "master-unreachable", "net-interface",
+	"containerd-registry", "containerd-version", "control-plane", "control-plane-unreachable", "daemon-json", "disk-inodes", "disk-space", "docker", "docker-flags", "docker-hangs", "docker-settings", "docker-stopped", "docker-unit", "docker-version",
+	"etcd-version", "firewalld-strict", "flannel-backend", "flannel-backend-arch", "flannel-network", "flannel-network-in-use", "flannel-network-size",
+	"inotify", "ip-address", "join-data-lost", "joined-another", "kernel", "load-balancer-addresses", "man-in-the-middle", "master-address", "net-interface",
 	"network-overlap", "node-size", "node-taint", "node-unknown", "ports", "program-missing", "registry", "registry-answer", "registry-busy", "registry-ca", "registry-client-cert",
 	"registry-denied", "registry-host", "registry-login", "registry-name", "registry-plain-http", "registry-settings", "registry-unreachable", "role",
 	"swap", "token-format", "token-kind", "token-node", "token-unknown", "version-skew",

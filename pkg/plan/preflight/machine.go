@@ -184,7 +184,7 @@ func podProblems(ctx context.Context, h request) error {
 	if h.Saved.Installed() {
 		return nil
 	}
-	return errors.Join(containerd.MissingProblem(), oldContainerd(ctx, h), h.parts.Node.CRI.ConfigProblems(ctx), containerd.CNIProblems(h.Files, h.OwnNetwork()), h.parts.Node.Pods.Problems(ctx))
+	return errors.Join(containerd.MissingProblem(), oldContainerd(ctx, h), h.parts.Node.CRI.ConfigProblems(ctx), containerd.CNIProblems(h.Files, h.ManagesNetwork()), h.parts.Node.Pods.Problems(ctx))
 }
 
 // oldContainerd returns a problem if containerd is older than the oldest

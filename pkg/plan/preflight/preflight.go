@@ -106,7 +106,7 @@ func skewProblem(_ context.Context, h request) error { return local.SkewProblem(
 // etcdProblem refuses an etcd that does not enforce the rights of its users: an
 // older bundle or registry may have one, or this host may run it without a newer one.
 func etcdProblem(_ context.Context, h request) error {
-	if h.role != local.Master {
+	if h.role != local.ControlPlane {
 		return nil
 	}
 	err := catalog.CheckEtcdRights(h.Versions.Etcd)
@@ -121,20 +121,20 @@ func etcdProblem(_ context.Context, h request) error {
 func dockerProblem(ctx context.Context, h request) error {
 	docker := h.parts.Docker
 	errs := []error{docker.Problems(ctx, kubelet.Dir)}
-	if engine := docker.Engine(); h.role != local.Loaded && !h.Saved.Installed() && h.OwnNetwork() && engine.Answers(ctx) == nil {
+	if engine := docker.Engine(); h.role != local.Loaded && !h.Saved.Installed() && h.ManagesNetwork() && engine.Answers(ctx) == nil {
 		errs = append(errs, maindocker.RestartProblem(ctx, engine), Networks(h.Host).NetworkProblems(ctx, engine), Networks(h.Host).PoolProblems(ctx, h.Files, engine))
 	}
 	return errors.Join(errs...)
 }
 
 // Networks returns the networks that Docker must not give to others.
-func Networks(h *local.Host) maindocker.Networks {
-	return maindocker.Networks{"flannelNetwork": h.Config.FlannelNetwork.IPv4(), "serviceNetwork": h.Config.ServiceNetwork.IPv4()}
+func Networks(h *local.Host) maindocker.ClusterNetworks {
+	return maindocker.ClusterNetworks{"flannelNetwork": h.Config.FlannelNetwork.IPv4(), "serviceNetwork": h.Config.ServiceNetwork.IPv4()}
 }
 
 // DockerProblems returns what goes wrong in the Docker of an installed host by itself: it hangs, or
 // somebody has created a network that overlaps those of the cluster [docker-hangs, network-overlap].
-func DockerProblems(ctx context.Context, docker maindocker.Daemon, own maindocker.Networks) error {
+func DockerProblems(ctx context.Context, docker maindocker.Daemon, own maindocker.ClusterNetworks) error {
 	if err := docker.Hanging(ctx); err != nil || docker.Engine().Answers(ctx) != nil {
 		return err
 	}
@@ -143,12 +143,12 @@ func DockerProblems(ctx context.Context, docker maindocker.Daemon, own maindocke
 
 // WatchDocker is the step that names DockerProblems. It has no Apply: a restart ends what works
 // in spite of them.
-func WatchDocker(docker maindocker.Daemon, own maindocker.Networks) step.Step {
+func WatchDocker(docker maindocker.Daemon, own maindocker.ClusterNetworks) step.Step {
 	return step.Step{ID: "watch-docker", Name: "look at Docker", Waits: true, Check: func(ctx context.Context) (step.Diff, error) {
 		return nil, DockerProblems(ctx, docker, own)
 	}}
 }
 
 func sizeProblem(_ context.Context, h request) error {
-	return h.parts.Node.Kubelet.Config.Own.Problems()
+	return h.parts.Node.Kubelet.Config.Node.Problems()
 }

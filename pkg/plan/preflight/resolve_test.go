@@ -40,7 +40,7 @@ func withRegistry(t *testing.T, pushed image.Versions) *local.Host {
 	manifest := digest.FromString("manifest")
 	text, err := json.Marshal(bundle.Manifest{
 		Format: 2, Versions: pushed,
-		Images: []bundle.Image{{Index: manifest, Platforms: map[string]bundle.PlatformImage{runtime.GOARCH: {Manifest: manifest, Config: manifest}}}},
+		Images: []bundle.MultiPlatformImage{{Index: manifest, Platforms: map[string]bundle.PlatformImage{runtime.GOARCH: {Manifest: manifest, Config: manifest}}}},
 		Frames: []bundle.Frame{{OffsetFromEnd: 1, CompressedSize: 1, Digest: manifest}}, Blobs: map[digest.Digest]bundle.Blob{manifest: {Size: 1}},
 	})
 	must.NoError(t, err)
@@ -60,9 +60,9 @@ func TestResolveTakesTheVersionsOfTheRegistry(t *testing.T) {
 	pushed.Etcd = "3.4.99"
 	h := withRegistry(t, pushed)
 	before := h.Versions
-	resolved := h.Resolve(t.Context(), local.Master)
-	looks := Plan(resolved, local.Master)
-	for _, f := range (&step.Runner{}).Look(t.Context(), looks) { // they run at the same time: see -race
+	resolved := h.Resolve(t.Context(), local.ControlPlane)
+	looks := Plan(resolved, local.ControlPlane)
+	for _, f := range (&step.Runner{}).Check(t.Context(), looks) { // they run at the same time: see -race
 		if f.Step == "reach the registry" && f.Err != nil {
 			t.Error(f.Err)
 		}
@@ -78,18 +78,18 @@ func TestResolveTakesTheVersionsOfTheRegistry(t *testing.T) {
 func TestWhoDoesNotAnswerIsAProblem(t *testing.T) {
 	h := withRegistry(t, image.Versions{Kubernetes: "v1.1.1"})
 	find := func(h *local.Host) (found []string) {
-		for _, f := range (&step.Runner{}).Look(t.Context(), Plan(h, local.Master)) {
+		for _, f := range (&step.Runner{}).Check(t.Context(), Plan(h, local.ControlPlane)) {
 			if f.Step == "reach the registry" && f.Err != nil {
 				found = append(found, f.Err.Error())
 			}
 		}
 		return found
 	}
-	if found := find(h.Resolve(t.Context(), local.Master)); len(found) != 1 || !strings.Contains(found[0], h.Registry.Address) {
+	if found := find(h.Resolve(t.Context(), local.ControlPlane)); len(found) != 1 || !strings.Contains(found[0], h.Registry.Address) {
 		t.Errorf("got %q", found)
 	}
 	h.Config.IgnorePreflight = slices.Concat(h.Config.IgnorePreflight, []string{"registry"})
-	if found := find(h.Resolve(t.Context(), local.Master)); len(found) > 0 {
+	if found := find(h.Resolve(t.Context(), local.ControlPlane)); len(found) > 0 {
 		t.Errorf("ignored, but got %q", found)
 	}
 }

@@ -39,7 +39,7 @@ func roleProblem(_ context.Context, h request) error {
 		return &step.Problem{Name: "role", Text: fmt.Sprintf("this host is already a %s", h.Saved.Role),
 			Remedy: "run `kube-bootstrap turndown` first to make it a " + h.role}
 	}
-	if h.role == local.Master && h.Config.Join && h.Saved.Role == local.Master && !h.Saved.Config.Join {
+	if h.role == local.ControlPlane && h.Config.Join && h.Saved.Role == local.ControlPlane && !h.Saved.Config.Join {
 		return &step.Problem{Name: "role", Text: "--join: this host is the first control plane of another cluster",
 			Remedy: "remove --join to repair this host, or run `kube-bootstrap turndown` first"}
 	}
@@ -54,7 +54,7 @@ func roleProblem(_ context.Context, h request) error {
 // identityProblem returns a problem if the keys of the cluster were lost,
 // because a control plane must not create new ones.
 func identityProblem(_ context.Context, h request) error {
-	if h.role != local.Master {
+	if h.role != local.ControlPlane {
 		return nil
 	}
 	return h.parts.ControlPlane.PKI.IdentityProblem()

@@ -21,13 +21,13 @@ func TestImagesLoadedByHandHaveNoSignature(t *testing.T) {
 }
 
 func TestAChangeThatCannotBeIsRefusedByName(t *testing.T) {
-	saved := local.Saved{Role: local.Master, Config: config.Default()}
+	saved := local.Saved{Role: local.ControlPlane, Config: config.Default()}
 	saved.Config.IPAddress = netip.MustParseAddr("10.0.0.1")
 	asked := saved.Config
 	asked.IPAddress, asked.FlannelBackend = netip.MustParseAddr("10.0.0.2"), "host-gw"
 	from := config.Origin{Source: config.FromFlag, Where: "--flag"}
 	h := &local.Host{Saved: saved, Config: asked}
-	h.Config, h.Refused = saved.Keep(asked, config.Origins{"ipAddress": from, "flannelBackend": from})
+	h.Config, h.Refused = saved.WithInForce(asked, config.Origins{"ipAddress": from, "flannelBackend": from})
 	h.Config.IgnorePreflight = []string{"settings", "ip-address", "flannel-backend"}
 	_, err := check{"settings", "", settingsProblem}.step(request{Host: h}).Check(t.Context())
 	problems := step.Problems(err)
@@ -48,8 +48,8 @@ func TestAChangeThatCannotBeIsRefusedByName(t *testing.T) {
 // one, and an older bundle has one. A worker runs no etcd.
 func TestAnEtcdThatEnforcesNoRightsIsRefused(t *testing.T) {
 	for _, c := range []struct{ role, etcd, want string }{
-		{local.Master, "3.7.0-0", "etcd must be 3.7.1 or newer: 3.7.0 lets every host"}, {local.Master, "3.6.8", "etcd must be 3.6.14 or newer"}, {local.Master, "3.5.21", "etcd must be 3.6.14 or newer"},
-		{local.Master, catalog.Newest().Etcd, ""}, {local.Master, "3.6.14-0", ""}, {local.Worker, "3.7.0-0", ""},
+		{local.ControlPlane, "3.7.0-0", "etcd must be 3.7.1 or newer: 3.7.0 lets every host"}, {local.ControlPlane, "3.6.8", "etcd must be 3.6.14 or newer"}, {local.ControlPlane, "3.5.21", "etcd must be 3.6.14 or newer"},
+		{local.ControlPlane, catalog.Newest().Etcd, ""}, {local.ControlPlane, "3.6.14-0", ""}, {local.Worker, "3.7.0-0", ""},
 	} {
 		h := &local.Host{Versions: image.Versions{Etcd: c.etcd}}
 		h.Config.IgnorePreflight = []string{"etcd-version"}

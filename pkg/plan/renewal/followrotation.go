@@ -20,10 +20,10 @@ import (
 
 var (
 	// State is the state of a rotation as the agent of a control plane reads it.
-	State = rotation.Store{API: kube.Kubeconfig(controlplane.AgentConf)}
+	State = rotation.StateStore{API: kube.Kubeconfig(controlplane.AgentConf)}
 	// WorkerState is the state of a rotation as the kubelet of a host may read it, and
 	// write that of its own node.
-	WorkerState = rotation.Store{API: kube.Kubeconfig(kubelet.Kubeconfig)}
+	WorkerState = rotation.StateStore{API: kube.Kubeconfig(kubelet.Kubeconfig)}
 )
 
 // FollowRotation is the step with which an agent reaches the phase of a rotation.
@@ -55,7 +55,7 @@ func FollowRotation(h *local.Host) step.Step {
 // toFollow returns the rotation whose phase this host has not reached, nil if there
 // is none. Only a worker gets the authorities too.
 func toFollow(ctx context.Context, h *local.Host) (*rotation.Trust, error) {
-	if h.Saved.Role != local.Master {
+	if h.Saved.Role != local.ControlPlane {
 		return trustToFollow(ctx, h)
 	}
 	r, err := State.Read(ctx)
@@ -113,14 +113,14 @@ func bringsBack(files host.Files, t rotation.Trust) bool {
 func rotate(h *local.Host, t rotation.Trust) step.Plan {
 	p := parts.InForce(h)
 	flanneld := startFlanneld(p.Network)
-	if h.Saved.Role != local.Master {
+	if h.Saved.Role != local.ControlPlane {
 		plan := step.InOrder(trustFiles(h.Files, t), p.Join.FlannelCertificate(), flanneld)
 		return append(plan, kubeletFollows(p.Node.Kubelet, keepHash(h), t.Rotation)...).Within(h.Timeout())
 	}
 	// The mark of a renewal has the agent finish that if it is interrupted, even
 	// while no API server runs.
 	plan := step.InOrder(markRenewal(h.Files), controlplane.Rotate(h.Files, t.Rotation), p.ControlPlane.PKI.Reissue(),
-		p.Etcd.Keep(), flanneld)
+		p.Etcd.StartAsMember(), flanneld)
 	plan = append(plan, p.ControlPlane.StaticPods.UseRenewed()...)
 	plan = append(plan, p.Addons.Contained()) // metrics-server trusts the authority of kubelets
 	plan = append(plan, kubeletFollows(p.Node.Kubelet, keepHash(h), t.Rotation)...)

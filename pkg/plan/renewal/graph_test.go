@@ -18,7 +18,7 @@ import (
 func TestThePlansOfRenewalsHaveAnOrder(t *testing.T) {
 	cfg := config.Default()
 	cfg.Addons, cfg.CACertHash = config.ContainedAddons, "sha256:1"
-	for _, role := range []string{local.Master, local.Worker} {
+	for _, role := range []string{local.ControlPlane, local.Worker} {
 		h := &local.Host{Config: cfg, Files: host.Files{Root: t.TempDir()}, Join: &join.Joining{}}
 		h.Saved = local.Saved{Role: role, Config: cfg}
 		must.NoError(t, h.UseCatalogue())

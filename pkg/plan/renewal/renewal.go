@@ -25,9 +25,9 @@ const Limit = 10 * time.Minute
 // Certificates, and then has each program use them, one after the other. It
 // also completes an interrupted renewal.
 func Renewal(h *local.Host, names []string) step.Plan {
-	p := parts.New(h, local.Master)
+	p := parts.New(h, local.ControlPlane)
 	return slices.Concat(
-		step.InOrder(markRenewal(h.Files), p.ControlPlane.PKI.Renew(names), p.Etcd.Keep(), startFlanneld(p.Network)),
+		step.InOrder(markRenewal(h.Files), p.ControlPlane.PKI.Renew(names), p.Etcd.StartAsMember(), startFlanneld(p.Network)),
 		p.ControlPlane.StaticPods.UseRenewed(),
 		step.InOrder(p.Node.Kubelet.Renew(names), endRenewal(h.Files)),
 	).Within(h.Timeout())
@@ -36,7 +36,7 @@ func Renewal(h *local.Host, names []string) step.Plan {
 // RenewDue renews the certificates of this host that have less than a third of their
 // lifetime left.
 func RenewDue(h *local.Host, p parts.Parts) step.Step {
-	if h.Saved.Role != local.Master {
+	if h.Saved.Role != local.ControlPlane {
 		return renewFlannel(p.Join.FlannelCertificate(), startFlanneld(p.Network))
 	}
 	certificates := p.ControlPlane.PKI
@@ -70,7 +70,7 @@ func renewFlannel(fetch, start step.Step) step.Step {
 	}
 }
 
-func startFlanneld(n parts.Network) step.Step { return n.OnDocker0(n.Flanneld.Start()) }
+func startFlanneld(n parts.PodNetwork) step.Step { return n.OnDocker0(n.Flanneld.Start()) }
 
 func markRenewal(files host.Files) step.Step {
 	return files.Step("begin-renewal", "remember that certificates are renewed", func() ([]host.File, error) {
@@ -96,16 +96,16 @@ func Renews(h *local.Host) error {
 }
 
 // Renewable returns the names of the certificates that a control plane can renew.
-func Renewable() []string { return renewable(func(pki.Held) bool { return true }) }
+func Renewable() []string { return renewable(func(pki.CertificateFile) bool { return true }) }
 
 // Present returns the names of the certificates that a renewal without names
 // issues. It omits the certificates that an administrator has removed.
 func Present(files host.Files) []string {
-	return renewable(func(held pki.Held) bool { return !removed(files, held) })
+	return renewable(func(held pki.CertificateFile) bool { return !removed(files, held) })
 }
 
-func renewable(which func(pki.Held) bool) (names []string) {
-	for _, held := range heldBy(local.Master) {
+func renewable(which func(pki.CertificateFile) bool) (names []string) {
+	for _, held := range heldBy(local.ControlPlane) {
 		if held.RenewedBy != "" && which(held) {
 			names = append(names, held.Name)
 		}
@@ -132,7 +132,7 @@ func Alone(ctx context.Context, h *local.Host, do func(context.Context) error) e
 }
 
 func expired(files host.Files) bool {
-	return slices.ContainsFunc(Certificates(files, local.Master), func(one pki.Listed) bool { return one.Problem == "expired" })
+	return slices.ContainsFunc(Certificates(files, local.ControlPlane), func(one pki.CertificateStatus) bool { return one.Problem == "expired" })
 }
 
 // SetLeafLife sets how long the certificates that this host issues are valid.
@@ -145,21 +145,23 @@ func SetLeafLife(h *local.Host, life time.Duration) error {
 
 // Certificates lists the certificates on a host of the role, authorities
 // first. It needs no settings, so that it works when they are lost.
-func Certificates(files host.Files, role string) []pki.Listed {
-	all, now := []pki.Listed{}, time.Now()
+func Certificates(files host.Files, role string) []pki.CertificateStatus {
+	all, now := []pki.CertificateStatus{}, time.Now()
 	for _, one := range heldBy(role) {
 		if !removed(files, one) {
-			all = append(all, one.Look(files.Read, now))
+			all = append(all, one.Inspect(files.Read, now))
 		}
 	}
 	return all
 }
 
-func removed(files host.Files, one pki.Held) bool { return one.Optional && !files.Exists(one.Path) }
+func removed(files host.Files, one pki.CertificateFile) bool {
+	return one.Optional && !files.Exists(one.Path)
+}
 
-func heldBy(role string) []pki.Held {
+func heldBy(role string) []pki.CertificateFile {
 	switch role {
-	case local.Master:
+	case local.ControlPlane:
 		return append(controlplane.Held(), kubelet.Held()...)
 	case local.Worker:
 		return append(join.Held(), kubelet.Held()...)

@@ -25,7 +25,7 @@ import (
 // rotating is a rotation as the command that drives it sees it.
 type rotating struct {
 	subject string
-	store   rotation.Store
+	store   rotation.StateStore
 	pki     controlplane.PKI
 	etcd    parts.Etcd
 }
@@ -70,7 +70,7 @@ func RotationWaits(ctx context.Context, h *local.Host, subject string) (time.Tim
 
 func rotationOf(h *local.Host, subject string) rotating {
 	p := parts.InForce(h)
-	return rotating{subject, rotation.Store{API: p.Cluster.As(controlplane.AdminConf)}, p.ControlPlane.PKI, p.Etcd}
+	return rotating{subject, rotation.StateStore{API: p.Cluster.As(controlplane.AdminConf)}, p.ControlPlane.PKI, p.Etcd}
 }
 
 // begin stores the new key before any control plane uses it.
@@ -142,7 +142,7 @@ func (r rotating) current(ctx context.Context) (rotation.Rotation, error) {
 }
 
 // noted returns the phase that all hosts must note now.
-func (r rotating) noted(ctx context.Context) (rollout.Phase, error) {
+func (r rotating) noted(ctx context.Context) (rollout.OperationPhase, error) {
 	now, err := r.current(ctx)
 	return now.Rollout(), err
 }
@@ -163,12 +163,12 @@ func (r rotating) reachWorkers(phase rotation.Phase) step.Step {
 }
 
 // reachOn returns the step that waits until all hosts of a kind have reached a phase.
-// tell announces the phase to them.
+// publish announces the phase to them.
 func (r rotating) reachOn(
-	kind string, hosts rollout.Hosts, phase rotation.Phase, tell func(context.Context, rotation.Rotation) error,
+	kind string, hosts rollout.Hosts, phase rotation.Phase, publish func(context.Context, rotation.Rotation) error,
 ) step.Step {
 	name := "have every " + kind + " " + phase.Of(r.subject)
-	group := rollout.Group{Hosts: hosts, Notes: r.store.Notes()}
+	group := rollout.HostGroup{Hosts: hosts, Annotations: r.store.Notes()}
 	return r.step(step.IDOf("reach", kind, strconv.Itoa(int(phase))), name, phase, func(ctx context.Context, now rotation.Rotation) (step.Diff, error) {
 		if now.Phase < phase {
 			return step.Diff{name}, nil
@@ -179,7 +179,7 @@ func (r rotating) reachOn(
 		}
 		return step.Diff{name + ": " + strings.Join(names, ", ")}, nil
 	}, func(ctx context.Context, now rotation.Rotation) error {
-		if err := tell(ctx, now); err != nil {
+		if err := publish(ctx, now); err != nil {
 			return err
 		}
 		err := group.Await(ctx, r.noted)

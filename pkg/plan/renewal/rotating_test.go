@@ -36,7 +36,7 @@ func names(plan step.Plan) (all []string) {
 // TestTheOrderOfARotation: no control plane uses a key before all accept it, and none drops the
 // old one before all use the new one and nothing depends on the old one.
 func TestTheOrderOfARotation(t *testing.T) {
-	h := &local.Host{Config: config.Default(), Files: host.Files{Root: t.TempDir()}, Saved: local.Saved{Role: local.Master}}
+	h := &local.Host{Config: config.Default(), Files: host.Files{Root: t.TempDir()}, Saved: local.Saved{Role: local.ControlPlane}}
 	for subject, want := range map[string][]string{
 		controlplane.EncryptionKey: {
 			"make a new encryption key", "withdraw the keys for joining control planes",
@@ -96,14 +96,14 @@ func (c cluster) rotating(t *testing.T) rotating {
 	t.Helper()
 	server := httptest.NewServer(c)
 	t.Cleanup(server.Close)
-	store := rotation.Store{API: func() (*rest.Config, error) { return &rest.Config{Host: server.URL}, nil }}
+	store := rotation.StateStore{API: func() (*rest.Config, error) { return &rest.Config{Host: server.URL}, nil }}
 	return rotating{subject: "encryption-key", store: store}
 }
 
 func reachesUse(r rotating) step.Step {
 	hosts := func(context.Context) ([]string, error) { return []string{"one", "two"}, nil }
-	tell := func(context.Context, rotation.Rotation) error { return nil }
-	return r.reachOn("control plane", hosts, rotation.Use, tell)
+	publish := func(context.Context, rotation.Rotation) error { return nil }
+	return r.reachOn("control plane", hosts, rotation.Use, publish)
 }
 
 // TestWhoHasNotReachedAPhase: the difference names the hosts.

@@ -64,7 +64,7 @@ func Joinable(ctx context.Context) error {
 
 // ended returns the problem that a rotation is under way which must end first
 // [rotation-under-way].
-func ended(ctx context.Context, store rotation.Store, must func(rotation.Rotation) bool) error {
+func ended(ctx context.Context, store rotation.StateStore, must func(rotation.Rotation) bool) error {
 	now, err := store.Read(ctx)
 	if err != nil || now == nil || !must(*now) {
 		return err

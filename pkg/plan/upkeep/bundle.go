@@ -17,13 +17,13 @@ import (
 // certificate of the API server of this host: joining hosts know its authority by --ca-cert-hash,
 // and it is renewed and rotated already. The address is that of the host alone, so that the port
 // is not taken on 127.0.0.1.
-func (r Resident) serveBundle(ctx context.Context, h *local.Host) error {
+func (r Agent) serveBundle(ctx context.Context, h *local.Host) error {
 	p := parts.InForce(h)
 	readers := join.ImageReaders{
 		API:         p.Cluster.As(controlplane.AgentConf),
 		Authorities: func() ([]byte, error) { return h.Files.Read(join.ClusterCAFile) },
 	}
-	return peer.Server{Open: openBundle, Allows: readers.Allows, Certificate: p.ControlPlane.PKI.ServingCertificate}.
+	return peer.BundleServer{Open: openBundle, Allows: readers.Allows, Certificate: p.ControlPlane.PKI.ServingCertificate}.
 		Serve(ctx, local.BundleAddress(h, h.IP()))
 }
 

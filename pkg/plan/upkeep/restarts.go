@@ -19,7 +19,7 @@ const lockEvery = time.Second
 // finishRestarts completes each restart of Docker whose run was killed, so that the user's
 // containers do not wait for the next run. The lock shows that no run is in progress. It
 // leaves a Docker that the administrator has stopped, of which there is no record.
-func (r Resident) finishRestarts(ctx context.Context, h *local.Host) error {
+func (r Agent) finishRestarts(ctx context.Context, h *local.Host) error {
 	interrupted := func() (bool, error) { return maindocker.Interrupted(h.Files), nil }
 	for {
 		if err := filesystem.Await(ctx, host.StateDir, interrupted); err != nil {
@@ -34,7 +34,7 @@ func (r Resident) finishRestarts(ctx context.Context, h *local.Host) error {
 	}
 }
 
-func (r Resident) finishRestart(ctx context.Context, h *local.Host) error {
+func (r Agent) finishRestart(ctx context.Context, h *local.Host) error {
 	held, release, err := r.Lock(ctx)
 	if err != nil {
 		return err

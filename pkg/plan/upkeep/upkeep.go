@@ -17,7 +17,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Upkeep returns the steps that the agent applies by itself, each with the
+// Reconcilers returns the steps that the agent applies by itself, each with the
 // events after which it may be necessary. They change no setting. The agent
 // restarts Docker for two reasons only: docker0 is in another subnet than the
 // lease, or Docker's firewall chains are gone.
@@ -25,13 +25,13 @@ import (
 //	overlay      etcd ──▶ flanneld ──▶ routes
 //	main Docker  CNI config ──▶ docker0 ──▶ Docker's chains ──▶ kubelet ──▶ pods
 //	other groups are independent, or wait for one of these
-func Upkeep(h *local.Host, past *outages) agent.Groups {
-	p, controlPlane := parts.InForce(h), h.Saved.Role == local.Master
+func Reconcilers(h *local.Host, past *outages) agent.Groups {
+	p, controlPlane := parts.InForce(h), h.Saved.Role == local.ControlPlane
 	n := p.Network
 	return agent.Groups{
 		"balancer": {{Step: p.Balancer.Known(), On: agent.Tick}},
 		"overlay": {
-			{Step: p.Etcd.Keep().If(controlPlane), On: agent.BootstrapDocker},
+			{Step: p.Etcd.StartAsMember().If(controlPlane), On: agent.BootstrapDocker},
 			{Step: n.OnDocker0(n.Flanneld.Start()), On: agent.BootstrapDocker | agent.Link | agent.Files},
 			{Step: n.OnDocker0(n.Flanneld.Overlay()), On: agent.BootstrapDocker | agent.Link | agent.Route | agent.Lease},
 			// renewDue replaces the containers of this group, so it belongs to it.
@@ -40,7 +40,7 @@ func Upkeep(h *local.Host, past *outages) agent.Groups {
 		},
 		"main Docker": {
 			{Step: n.CNI(), On: agent.Link | agent.Tick},
-			{Step: n.OnDocker0(maindocker.KeepSettings(h.Files, n.Bridge.Lease)), On: agent.MainDocker | agent.Files},
+			{Step: n.OnDocker0(maindocker.RestoreSettings(h.Files, n.Bridge.Lease)), On: agent.MainDocker | agent.Files},
 			{Step: n.OnDocker0(n.Bridge.Follow()), On: agent.MainDocker | agent.BootstrapDocker | agent.Link | agent.Files},
 			{Step: n.OnDocker0(n.Overlay.Open()), On: agent.MainDocker | agent.Link | agent.Firewall},
 			{Step: p.Node.Kubelet.Start(), On: agent.MainDocker},
@@ -62,27 +62,27 @@ func Upkeep(h *local.Host, past *outages) agent.Groups {
 	}.Within(h.Timeout()).Compact()
 }
 
-func ownShare(h *local.Host, p parts.Parts) (duties []agent.Duty) {
+func ownShare(h *local.Host, p parts.Parts) (reconcilers []agent.Reconciler) {
 	for _, s := range shared(h, p) {
-		duties = append(duties, agent.Duty{Step: s, On: agent.Cluster})
+		reconcilers = append(reconcilers, agent.Reconciler{Step: s, On: agent.Cluster})
 	}
-	return duties
+	return reconcilers
 }
 
 // loadedImages restores deleted images and CNI plugins.
-func loadedImages(h *local.Host) []agent.Duty {
+func loadedImages(h *local.Host) []agent.Reconciler {
 	const limit = 10 * time.Minute // includes a slow registry
 	role := h.Saved.Role
 	images := parts.New(h.WithImages(h.ImagesOf(role)), role).Images
 	main, pods := images.Load()
 	joined := role == local.Worker || h.Config.Join
-	return []agent.Duty{
+	return []agent.Reconciler{
 		{Step: images.Fetch().If(joined), On: agent.BootstrapDocker | agent.MainDocker | agent.Containerd | agent.Files, Limit: limit},
 		{Step: images.LoadBootstrap("flannel"), On: agent.BootstrapDocker, Limit: limit},
 		{Step: main, On: agent.MainDocker, Limit: limit},
 		{Step: pods, On: agent.Containerd, Limit: limit},
 		{Step: images.Source.InstallCNIPlugins(), On: agent.Files, Limit: limit},
-		{Step: images.LoadBootstrap("etcd").If(role == local.Master), On: agent.BootstrapDocker, Limit: limit},
+		{Step: images.LoadBootstrap("etcd").If(role == local.ControlPlane), On: agent.BootstrapDocker, Limit: limit},
 	}
 }
 
@@ -95,15 +95,15 @@ func loadedImages(h *local.Host) []agent.Duty {
 func shared(h *local.Host, p parts.Parts) []step.Step {
 	pods := p.ControlPlane.StaticPods
 	last := []step.Step{p.Addons.Spread(), useOtherEtcd(h, p.ControlPlane.API)}
-	missing := controlplane.LateMissing(h.Files)
+	missing := controlplane.ControllersMissing(h.Files)
 	others := !local.Complete(h.Files) || h.Files.Exists(controlplane.RenewingFile) // write them
 	switch {
-	case h.Saved.Role != local.Master, missing && others:
+	case h.Saved.Role != local.ControlPlane, missing && others:
 		return nil
 	case !missing && controlplane.Electing(h.Files) != pods.Single:
 		return last
 	}
-	return slices.Concat([]step.Step{pods.Late(), p.Addons.Apply()}, p.Addons.Contained(), last)
+	return slices.Concat([]step.Step{pods.WriteControllers(), p.Addons.Apply()}, p.Addons.Contained(), last)
 }
 
 // useOtherEtcd restarts the first API server of several control planes with the second
@@ -119,22 +119,22 @@ func useOtherEtcd(h *local.Host, api controlplane.API) step.Step {
 		if err := step.Until(step.WithLimit(ctx, step.CheckLimit(ctx)), another, nil); err != nil {
 			return err
 		}
-		if err := parts.InForce(h).ControlPlane.StaticPods.Early().Apply(ctx); err != nil {
+		if err := parts.InForce(h).ControlPlane.StaticPods.WriteAPIServer().Apply(ctx); err != nil {
 			return err
 		}
 		return step.Until(ctx, api.Answers, nil)
 	})
 }
 
-// Keep applies the steps that a control plane needs after a change of the
+// ReconcileCluster applies the steps that a control plane needs after a change of the
 // nodes. Before them, it waits for the API server, because the agent may be
 // restarting it. After them, it waits for the controller manager and the
 // scheduler, which restart if they lose their leases meanwhile.
-func Keep(ctx context.Context, h *local.Host) error {
-	return (&step.Runner{}).Do(ctx, keepPlan(h))
+func ReconcileCluster(ctx context.Context, h *local.Host) error {
+	return (&step.Runner{}).Do(ctx, clusterPlan(h))
 }
 
-func keepPlan(h *local.Host) step.Plan {
+func clusterPlan(h *local.Host) step.Plan {
 	p := parts.InForce(h)
 	control := p.ControlPlane
 	return slices.Concat(

@@ -26,7 +26,7 @@ func TestManifestsOfAnInterruptedExchangeAreRestored(t *testing.T) {
 		"joining":           {nil, false, false, false},
 		"being renewed":     {[]string{scheduler}, true, true, false},
 	} {
-		h := &local.Host{Config: config.Default(), Files: host.Files{Root: t.TempDir()}, Saved: local.Saved{Role: local.Master}}
+		h := &local.Host{Config: config.Default(), Files: host.Files{Root: t.TempDir()}, Saved: local.Saved{Role: local.ControlPlane}}
 		for _, pod := range c.pods {
 			must.NoError(t, h.Files.Write(controlplane.ManifestDir+"/"+pod+".yaml", []byte("--leader-elect=false"), 0o600))
 		}
@@ -36,11 +36,11 @@ func TestManifestsOfAnInterruptedExchangeAreRestored(t *testing.T) {
 		if c.renewing {
 			must.NoError(t, h.Files.Write(controlplane.RenewingFile, nil, 0o600))
 		}
-		_, err := step.NewGraph(keepPlan(h))
+		_, err := step.NewGraph(clusterPlan(h))
 		must.NoError(t, err)
 		late := false
 		for _, s := range shared(h, parts.InForce(h)) {
-			late = late || s.ID == controlplane.LateID
+			late = late || s.ID == controlplane.ControllersID
 		}
 		if late != c.late {
 			t.Errorf("%s: written: %t", name, late)

@@ -27,11 +27,11 @@ import (
 
 // refreshHostFilter updates the addresses of the filter after changes, without the
 // lock of this host. It runs beside the watches, because addresses may change
-// faster than the filter is written. The duty of the filter reports errors.
-func (r Resident) refreshHostFilter(ctx context.Context) error {
+// faster than the filter is written. The reconciler of the filter reports errors.
+func (r Agent) refreshHostFilter(ctx context.Context) error {
 	agent.Follow(ctx, r.hosts, func(ctx context.Context) error {
 		h, err := local.InForce(host.Files{})
-		if err != nil || !h.OwnNetwork() {
+		if err != nil || !h.ManagesNetwork() {
 			return nil
 		}
 		ctx, cancel := step.Checking(ctx)
@@ -43,21 +43,21 @@ func (r Resident) refreshHostFilter(ctx context.Context) error {
 }
 
 // refuse acts after each change of the removed nodes and of the requests.
-func (r Resident) refuse(ctx context.Context, h *local.Host) error {
-	told, own := agent.NewSignal(), parts.InForce(h).Etcd.Client
-	go kube.Follow(ctx, requests(certificatesv1.KubeAPIServerClientKubeletSignerName), func(watch.Event) { told.Give() })
+func (r Agent) refuse(ctx context.Context, h *local.Host) error {
+	changed, own := agent.NewSignal(), parts.InForce(h).Etcd.Client
+	go kube.Follow(ctx, requests(certificatesv1.KubeAPIServerClientKubeletSignerName), func(watch.Event) { changed.Give() })
 	follow := func(ctx context.Context) error {
-		return own.Do(ctx, func(client *clientv3.Client) error { return etcd.FollowRemoved(ctx, client, told.Give) })
+		return own.Do(ctx, func(client *clientv3.Client) error { return etcd.FollowRemoved(ctx, client, changed.Give) })
 	}
 	go agent.Forever(ctx, func(ctx context.Context) error {
 		return agent.WhileUnchanged(ctx, h.Files, follow, join.EtcdCAFile)
 	}, r.failed("follow removed nodes"))
-	agent.Follow(ctx, told, limited(h, func(ctx context.Context) error { return membership.RefuseRemoved(ctx, own) }), r.failed("refuse removed nodes"))
+	agent.Follow(ctx, changed, limited(h, func(ctx context.Context) error { return membership.RefuseRemoved(ctx, own) }), r.failed("refuse removed nodes"))
 	return nil
 }
 
 // report returns the part that reports each change of the state of a rotation.
-func (r Resident) report(state kube.Watch) func(context.Context) error {
+func (r Agent) report(state kube.Watch) func(context.Context) error {
 	return func(ctx context.Context) error {
 		kube.Follow(ctx, state, func(watch.Event) { r.in.Put(agent.Cluster) })
 		return nil
@@ -66,7 +66,7 @@ func (r Resident) report(state kube.Watch) func(context.Context) error {
 
 // watchNodes watches the nodes. It removes workers from the cluster as they ask for
 // it, and reports nodes that are added, deleted or change between Ready and NotReady.
-func (r Resident) watchNodes(ctx context.Context, h *local.Host) error {
+func (r Agent) watchNodes(ctx context.Context, h *local.Host) error {
 	departs, turned, ready := agent.NewSignal(), agent.NewSignal(), map[string]bool{}
 	go kube.Follow(ctx, node.Watch(kube.Kubeconfig(controlplane.AgentConf)), func(e watch.Event) {
 		n, ok := e.Object.(*corev1.Node)
@@ -84,8 +84,8 @@ func (r Resident) watchNodes(ctx context.Context, h *local.Host) error {
 	// It reports each change several times, because the node's pods follow later.
 	go agent.Follow(ctx, turned, func(context.Context) error { r.in.Put(agent.Cluster); return nil }, nil)
 	p := parts.InForce(h)
-	letGo := func(ctx context.Context) error { return membership.LetGo(ctx, p.Etcd, p.Cluster) }
-	agent.Follow(ctx, departs, limited(h, letGo), r.failed("let hosts go"))
+	remove := func(ctx context.Context) error { return membership.RemoveDeparting(ctx, p.Etcd, p.Cluster) }
+	agent.Follow(ctx, departs, limited(h, remove), r.failed("let hosts go"))
 	return nil
 }
 
@@ -95,15 +95,15 @@ func serveEtcd(ctx context.Context, h *local.Host) error {
 }
 
 // keepRoom keeps the database of etcd below its quota.
-func (r Resident) keepRoom(ctx context.Context, h *local.Host) error {
+func (r Agent) keepRoom(ctx context.Context, h *local.Host) error {
 	return agent.WhileUnchanged(h.Limited(ctx), h.Files, func(ctx context.Context) error {
 		return parts.InForce(h).Etcd.Container.Database().KeepRoom(ctx, r.failed("etcd"))
 	}, join.EtcdCAFile)
 }
 
-func (r Resident) watchFiles(ctx context.Context, h *local.Host) error {
+func (r Agent) watchFiles(ctx context.Context, h *local.Host) error {
 	dirs := []string{image.CNIDir}
-	if h.OwnNetwork() {
+	if h.ManagesNetwork() {
 		dirs = append(dirs, h.Config.FlannelSubnetDir, maindocker.SettingsDir)
 	}
 	return agent.WatchFiles(ctx, r.in, dirs...)
@@ -111,8 +111,8 @@ func (r Resident) watchFiles(ctx context.Context, h *local.Host) error {
 
 // watchLeases watches the leases of other hosts, in addition to flanneld,
 // which may miss one after its connection to etcd broke.
-func (r Resident) watchLeases(ctx context.Context, h *local.Host) error {
-	if !h.OwnNetwork() {
+func (r Agent) watchLeases(ctx context.Context, h *local.Host) error {
+	if !h.ManagesNetwork() {
 		<-ctx.Done()
 		return nil
 	}
@@ -121,13 +121,13 @@ func (r Resident) watchLeases(ctx context.Context, h *local.Host) error {
 		return known.WatchLeases(ctx, func() {
 			r.in.Put(agent.Lease)
 			r.hosts.Give()
-			r.tellSkipped(ctx, known)
+			r.logSkipped(ctx, known)
 		})
 	}, join.EtcdCAFile)
 }
 
-// tellSkipped logs the leases that this host ignores.
-func (r Resident) tellSkipped(ctx context.Context, known flannel.Etcd) {
+// logSkipped logs the leases that this host ignores.
+func (r Agent) logSkipped(ctx context.Context, known flannel.EtcdAccess) {
 	ctx, cancel := step.Checking(ctx)
 	defer cancel()
 	skipped, err := known.Skipped(ctx)

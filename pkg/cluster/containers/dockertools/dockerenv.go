@@ -44,12 +44,12 @@ type DockerEnv struct {
 }
 
 // portScope is the scope of the commands that open and close the port.
-var portScope = session.Scope{Needs: session.Nodes, Lock: session.ClusterLock}
+var portScope = session.Requirements{Needs: session.Nodes, Lock: session.ClusterLock}
 
 // OpenDockerEnv gives this user's docker client access to the Docker of a node,
 // with certificates that only this cluster accepts.
-func OpenDockerEnv(ctx context.Context, options session.Options, name string) (env DockerEnv, err error) {
-	err = onRunning(ctx, options, portScope, name, func(c containers.Cluster, n topology.Node) error {
+func OpenDockerEnv(ctx context.Context, options session.Selection, name string) (env DockerEnv, err error) {
+	err = onRunning(ctx, options, portScope, name, func(c containers.Cluster, n topology.ClusterNode) error {
 		if c.Engine.Remote() {
 			return &step.Problem{Name: "engine-remote", Text: "this machine has no route to the nodes of a remote engine",
 				Remedy: "run this on the engine's machine"}
@@ -64,10 +64,10 @@ func OpenDockerEnv(ctx context.Context, options session.Options, name string) (e
 // dockerTLS is the TLS port of a node's Docker.
 type dockerTLS struct {
 	session *session.Session
-	node    topology.Node
+	node    topology.ClusterNode
 }
 
-func (p dockerTLS) certs() dockerCerts { return dockerCerts{p.session.Options} }
+func (p dockerTLS) certs() dockerCerts { return dockerCerts{p.session.Selection} }
 
 // open opens the port with a new certificate, unless it answers already.
 func (p dockerTLS) open(ctx context.Context) error {
@@ -99,7 +99,7 @@ func (p dockerTLS) putCertificates(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	pair, err := ca.Issue(pki.Request{CommonName: p.node.Name, Hosts: []string{p.node.Name, p.node.Addr.String()}}, time.Now())
+	pair, err := ca.Issue(pki.CertificateRequest{CommonName: p.node.Name, Hosts: []string{p.node.Name, p.node.Addr.String()}}, time.Now())
 	if err != nil {
 		return err
 	}
@@ -122,9 +122,9 @@ func (p dockerTLS) run(ctx context.Context, do string) error {
 // CloseDockerEnv closes the port of a node that OpenDockerEnv opened, for all
 // clients. Without a name, it closes the port to which env leads, on a node of
 // any cluster of this user.
-func CloseDockerEnv(ctx context.Context, options session.Options, name string, env DockerEnv) error {
+func CloseDockerEnv(ctx context.Context, options session.Selection, name string, env DockerEnv) error {
 	if name != "" {
-		return session.OnRunning(ctx, options, portScope, name, func(s *session.Session, n topology.Node) error {
+		return session.OnRunning(ctx, options, portScope, name, func(s *session.Session, n topology.ClusterNode) error {
 			return dockerTLS{s, n}.run(ctx, "close")
 		})
 	}
@@ -138,7 +138,7 @@ func CloseDockerEnv(ctx context.Context, options session.Options, name string, e
 	}
 	return session.Do(ctx, options, portScope, func(s *session.Session, state topology.State) error {
 		for _, n := range state.Running() {
-			if p := (dockerTLS{s, n.Node}); env.Host == "tcp://"+p.address() {
+			if p := (dockerTLS{s, n.ClusterNode}); env.Host == "tcp://"+p.address() {
 				return p.run(ctx, "close")
 			}
 		}
@@ -188,7 +188,7 @@ func (p dockerTLS) answers(ctx context.Context, client *tls.Config) error {
 
 // dockerCerts are the certificates of the TLS ports of a cluster's nodes, in a
 // directory that only this user can read.
-type dockerCerts struct{ session.Options }
+type dockerCerts struct{ session.Selection }
 
 func (c dockerCerts) dir() string { return filepath.Join(c.PrivateDir(), "docker") }
 
@@ -212,7 +212,7 @@ func (c dockerCerts) client() (*tls.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	request := pki.Request{CommonName: "client", Client: true}
+	request := pki.CertificateRequest{CommonName: "client", Client: true}
 	pair := pki.Pair{}
 	pair.Cert, _ = os.ReadFile(filepath.Join(c.dir(), "cert.pem"))
 	pair.Key, _ = os.ReadFile(filepath.Join(c.dir(), "key.pem"))

@@ -21,7 +21,7 @@ import (
 )
 
 func portAt(name, addr string) dockerTLS {
-	return dockerTLS{node: topology.Node{Name: name, Addr: netip.MustParseAddr(addr)}}
+	return dockerTLS{node: topology.ClusterNode{Name: name, Addr: netip.MustParseAddr(addr)}}
 }
 
 func TestANodeWithoutARouteIsNamedWithItsAddress(t *testing.T) {
@@ -35,7 +35,7 @@ func TestANodeWithoutARouteIsNamedWithItsAddress(t *testing.T) {
 }
 
 func TestThePortAnswersOnlyHoldersOfACertificate(t *testing.T) {
-	certs := dockerCerts{session.Options{Name: "k", CacheDir: t.TempDir()}}
+	certs := dockerCerts{session.Selection{Name: "k", CacheDir: t.TempDir()}}
 	client, err := certs.client()
 	must.NoError(t, err)
 	port := portAt("k-worker-1", "127.0.76.1")
@@ -56,7 +56,7 @@ func serveTLS(t *testing.T, certs dockerCerts, port dockerTLS) {
 	t.Helper()
 	ca, err := certs.authority()
 	must.NoError(t, err)
-	pair, err := ca.Issue(pki.Request{CommonName: port.node.Name, Hosts: []string{port.node.Name}}, time.Now())
+	pair, err := ca.Issue(pki.CertificateRequest{CommonName: port.node.Name, Hosts: []string{port.node.Name}}, time.Now())
 	must.NoError(t, err)
 	own, err := tls.X509KeyPair(pair.Cert, pair.Key)
 	must.NoError(t, err)

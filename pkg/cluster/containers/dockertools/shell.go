@@ -12,16 +12,16 @@ import (
 )
 
 // ShellOn runs a command on a node in a new terminal. Its status is an *access.ExitError.
-func ShellOn(ctx context.Context, options session.Options, name string, shell docker.Shell) error {
-	scope := session.Scope{Needs: session.Nodes}
-	return onRunning(ctx, options, scope, name, func(c containers.Cluster, n topology.Node) error {
+func ShellOn(ctx context.Context, options session.Selection, name string, shell docker.Shell) error {
+	scope := session.Requirements{Needs: session.Nodes}
+	return onRunning(ctx, options, scope, name, func(c containers.Cluster, n topology.ClusterNode) error {
 		return containers.ExitError(n.Name, c.Engine.ShellIn(ctx, n.Name, shell))
 	})
 }
 
 // onRunning calls do with a running node.
-func onRunning(ctx context.Context, options session.Options, scope session.Scope, name string,
-	do func(containers.Cluster, topology.Node) error,
+func onRunning(ctx context.Context, options session.Selection, scope session.Requirements, name string,
+	do func(containers.Cluster, topology.ClusterNode) error,
 ) error {
 	return containers.Do(ctx, options, scope, func(c containers.Cluster, state topology.State) error {
 		n, err := state.Topology(c.Name).PickRunning(name, state)

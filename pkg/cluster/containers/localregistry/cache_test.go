@@ -24,7 +24,7 @@ import (
 func limited(t *testing.T, dir string, limit int64, mirrors ...mirror.Mirror) (addr string, s *Server, log *lines) {
 	t.Helper()
 	log = &lines{}
-	s, err := New(Settings{Name: "localhost:5000", Dir: dir, Mirrors: mirrors, Cache: limit, Log: log.add})
+	s, err := New(ServerSettings{Name: "localhost:5000", Dir: dir, Mirrors: mirrors, Cache: limit, Log: log.add})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,7 @@ var short = clients.Limits{Silence: 100 * time.Millisecond, PerByte: time.Micros
 // request that it has answered.
 func impatient(t *testing.T) (addr string, answered chan string) {
 	t.Helper()
-	s, err := New(Settings{Name: "localhost:5000", Dir: t.TempDir(), Cache: DefaultCache})
+	s, err := New(ServerSettings{Name: "localhost:5000", Dir: t.TempDir(), Cache: DefaultCache})
 	if err != nil {
 		t.Fatal(err)
 	}

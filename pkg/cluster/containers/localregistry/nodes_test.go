@@ -20,7 +20,7 @@ import (
 func TestANodeThatReadsNothing(t *testing.T) {
 	up, _ := upstreamOf(t, "docker.io", nil)
 	made := push(t, up.Host, "library/large:1", 12<<20) // more than the buffers of a connection
-	r, err := New(Settings{Name: "localhost:5000", Dir: t.TempDir(), Mirrors: []mirror.Mirror{up}, Cache: DefaultCache})
+	r, err := New(ServerSettings{Name: "localhost:5000", Dir: t.TempDir(), Mirrors: []mirror.Mirror{up}, Cache: DefaultCache})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -61,8 +61,8 @@ func Through(addr string, port int, own []mirror.Mirror) (all []mirror.Mirror) {
 	return all
 }
 
-// Settings describe a registry.
-type Settings struct {
+// ServerSettings describe a registry.
+type ServerSettings struct {
 	Name    string // in the names of images: "localhost:5000"
 	Dir     string // of the images
 	Mirrors []mirror.Mirror
@@ -83,7 +83,7 @@ type Server struct {
 }
 
 // New returns the registry. Its upstreams are Upstreams and the registries of the mirrors.
-func New(o Settings) (*Server, error) {
+func New(o ServerSettings) (*Server, error) {
 	kept, err := openStore(o.Dir, o.Cache)
 	if err != nil {
 		return nil, err

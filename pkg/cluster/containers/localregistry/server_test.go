@@ -24,7 +24,7 @@ import (
 // serve runs a registry with its images in dir.
 func serve(t *testing.T, dir string, mirrors ...mirror.Mirror) (addr string, s *httptest.Server) {
 	t.Helper()
-	r, err := New(Settings{Name: "localhost:5000", Dir: dir, Mirrors: mirrors, Cache: DefaultCache})
+	r, err := New(ServerSettings{Name: "localhost:5000", Dir: dir, Mirrors: mirrors, Cache: DefaultCache})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func listen(t *testing.T, h http.Handler) (addr string) {
 // is called for each request.
 func upstreamOf(t *testing.T, of string, begun func(http.ResponseWriter, *http.Request) bool) (mirror.Mirror, *httptest.Server) {
 	t.Helper()
-	r, err := New(Settings{Name: "localhost:5000", Dir: t.TempDir()})
+	r, err := New(ServerSettings{Name: "localhost:5000", Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

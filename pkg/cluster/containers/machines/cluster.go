@@ -53,8 +53,8 @@ func clusterLabels(name string) map[string]string {
 	return map[string]string{docker.OurLabel: clusterOwner, docker.ClusterLabel: name}
 }
 
-// Listed is any container of the engine, a node or not.
-type Listed struct {
+// EngineContainer is any container of the engine, a node or not.
+type EngineContainer struct {
 	ID      string
 	Name    string
 	Cluster string // "" if it belongs to no cluster
@@ -70,7 +70,7 @@ type Listed struct {
 var containerName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]*$`)
 
 // All lists all containers of the engine, except helper containers of clusters.
-func All(ctx context.Context, engine *docker.Engine) (all []Listed, err error) {
+func All(ctx context.Context, engine *docker.Engine) (all []EngineContainer, err error) {
 	list, err := engine.ContainerList(ctx, client.ContainerListOptions{All: true})
 	for _, c := range list.Items {
 		cluster, name := c.Labels[docker.ClusterLabel], docker.NameOf(c)
@@ -81,7 +81,7 @@ func All(ctx context.Context, engine *docker.Engine) (all []Listed, err error) {
 			return nil, fmt.Errorf("the engine has a host of cluster %s with the name %q, which Docker gives to no container",
 				cluster, name)
 		}
-		m := Listed{ID: c.ID, Name: name, Cluster: cluster, State: string(c.State), Image: c.Image, Created: c.Created, Labels: c.Labels}
+		m := EngineContainer{ID: c.ID, Name: name, Cluster: cluster, State: string(c.State), Image: c.Image, Created: c.Created, Labels: c.Labels}
 		if c.NetworkSettings != nil && cluster != "" {
 			m.Addr = docker.AddrIn(c.NetworkSettings.Networks)
 		}

@@ -44,13 +44,13 @@ type Definition struct {
 	Aliases    []string          `json:",omitempty"` // network aliases, which several machines may share
 	Volumes    map[string]string // path: name of the volume
 	Mounts     []docker.Mount
-	Ports      []docker.PublishedPort `json:",omitempty"`
-	NanoCPUs   int64                  // CPU limit; 0: none
-	Memory     int64                  // limit in bytes; 0: none
-	Weight     int64                  // CPU shares, which matter only while the CPUs are busy; 0: Docker's default, 1024
-	Labels     map[string]string      // additional labels of the container
-	EngineHost EngineHost             `json:"-"` // limits what the machine gets
-	RootFS     string                 `json:"-"` // image to create the container from, if it is a snapshot of the root file system; empty: Image
+	Ports      []docker.PortMapping `json:",omitempty"`
+	NanoCPUs   int64                // CPU limit; 0: none
+	Memory     int64                // limit in bytes; 0: none
+	Weight     int64                // CPU shares, which matter only while the CPUs are busy; 0: Docker's default, 1024
+	Labels     map[string]string    // additional labels of the container
+	EngineHost EngineHost           `json:"-"` // limits what the machine gets
+	RootFS     string               `json:"-"` // image to create the container from, if it is a snapshot of the root file system; empty: Image
 }
 
 // Missing lists the changes that Start would make. A foreign container is an error.

@@ -13,8 +13,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
-// PreparedDisks are volumes with which new hosts of any cluster can begin, as a cluster sees them.
-// An empty volume, the mark, is made last and states that a disk is complete.
+// PreparedDisks are the volumes with which new hosts of any cluster can start, as a cluster sees them.
+// An empty volume, the marker, is created last and states that a disk is complete.
 type PreparedDisks struct {
 	engine  *docker.Engine
 	cluster string
@@ -22,8 +22,8 @@ type PreparedDisks struct {
 
 const (
 	preparedOwner    = "prepared-disk"                    // value of docker.OurLabel
-	preparedKeyLabel = "kube-bootstrap.dev/prepared-key"  // of the mark: identifies the content
-	preparedOfLabel  = "kube-bootstrap.dev/prepared-disk" // of the mark: the volume
+	preparedKeyLabel = "kube-bootstrap.dev/prepared-key"  // of the marker: identifies the content
+	preparedOfLabel  = "kube-bootstrap.dev/prepared-disk" // of the marker: the volume
 )
 
 // Find returns the volume of the complete disk with a key; "" if there is none.
@@ -68,9 +68,9 @@ func (p PreparedDisks) End(ctx context.Context, disk, key string) error {
 	}))
 }
 
-// RemoveOwn removes the disk that this cluster made, if it is incomplete or has the key, and
+// RemoveOfCluster removes the disk that this cluster made, if it is incomplete or has the key, and
 // nothing uses it.
-func (p PreparedDisks) RemoveOwn(ctx context.Context, key string) error {
+func (p PreparedDisks) RemoveOfCluster(ctx context.Context, key string) error {
 	all, err := p.list(ctx)
 	otherKey := func(v Volume) bool { return v.Name == markOf(p.own()) && v.Labels[preparedKeyLabel] != key }
 	if err != nil || slices.ContainsFunc(all, otherKey) {
@@ -90,7 +90,7 @@ func (p PreparedDisks) Remove(ctx context.Context) error {
 	}))
 }
 
-// remove removes a disk after its mark. A disk that is in use loses only the mark.
+// remove removes a disk after its marker. Of a disk that is in use, it removes only the marker.
 func (p PreparedDisks) remove(ctx context.Context, disk string) error {
 	if err := removeVolume(ctx, p.engine, markOf(disk)); err != nil {
 		return err

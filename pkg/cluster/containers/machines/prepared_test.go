@@ -32,7 +32,7 @@ func TestPreparedDisks(t *testing.T) {
 		t.Errorf("the second disk of a killed run is %q, want %q", again, two)
 	}
 	for _, cluster := range []string{"one", "two"} {
-		must.NoError(t, machines.Of(engine, cluster).Disks.RemoveOwn(ctx, "other key"))
+		must.NoError(t, machines.Of(engine, cluster).Disks.RemoveOfCluster(ctx, "other key"))
 	}
 	found("a", one)
 	use(t, engine, one)
@@ -50,7 +50,7 @@ func TestPreparedDisks(t *testing.T) {
 		t.Error("a disk that nothing uses was not removed")
 	}
 	must.NoError(t, disks.End(ctx, one, "c"))
-	must.NoError(t, disks.RemoveOwn(ctx, "c"))
+	must.NoError(t, disks.RemoveOfCluster(ctx, "c"))
 	found("c", "")
 }
 

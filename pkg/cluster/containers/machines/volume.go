@@ -156,7 +156,7 @@ func (v Volumes) Measure(ctx context.Context, image string, volumes []string) (u
 	return used << 10, free << 10, nil
 }
 
-// run runs a script beside volumes, with the rights of root to files.
+// run runs a script in a container with these mounts, with the rights of root to files.
 func (v Volumes) run(ctx context.Context, image, script string, mounts []mount.Mount, args ...string) (string, error) {
 	return v.helpers.output(ctx, client.ContainerCreateOptions{
 		Config: &container.Config{Image: image, Entrypoint: append([]string{"/bin/sh", "-c", script, "sh"}, args...), Cmd: []string{}},

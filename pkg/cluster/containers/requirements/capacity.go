@@ -15,9 +15,9 @@ import (
 
 // Memory and disk that a node needs before any pod of a user runs.
 const (
-	masterMemory = 900 << 20
-	workerMemory = 400 << 20
-	nodeDisk     = 2 << 30
+	controlPlaneMemory = 900 << 20
+	workerMemory       = 400 << 20
+	nodeDisk           = 2 << 30
 )
 
 type engineMachine struct {
@@ -65,7 +65,7 @@ func (c checks) capacity(ctx context.Context) ([]error, error) {
 }
 
 // tooMuch compares the limits of single nodes with the machine.
-func tooMuch(missing []topology.Node, on engineMachine) []error {
+func tooMuch(missing []topology.ClusterNode, on engineMachine) []error {
 	var errs []error
 	for _, m := range missing {
 		if m.Spec.NanoCPUs > int64(on.cpus)*1e9 {
@@ -73,9 +73,9 @@ func tooMuch(missing []topology.Node, on engineMachine) []error {
 				Text:   fmt.Sprintf("node %s requests %.1f processors, but the machine of the Docker engine has %d", m.Name, float64(m.Spec.NanoCPUs)/1e9, on.cpus),
 				Remedy: "give it fewer cpus"})
 		}
-		if m.Spec.Memory > 0 && m.Role == topology.Master && m.Spec.Memory < masterMemory {
+		if m.Spec.Memory > 0 && m.Role == topology.ControlPlane && m.Spec.Memory < controlPlaneMemory {
 			errs = append(errs, &step.Problem{Name: "cluster-memory",
-				Text:   fmt.Sprintf("node %s is limited to %d MiB of memory, but a control plane needs %d", m.Name, m.Spec.Memory>>20, masterMemory>>20),
+				Text:   fmt.Sprintf("node %s is limited to %d MiB of memory, but a control plane needs %d", m.Name, m.Spec.Memory>>20, controlPlaneMemory>>20),
 				Remedy: "give it more memory"})
 		}
 	}
@@ -83,12 +83,12 @@ func tooMuch(missing []topology.Node, on engineMachine) []error {
 }
 
 // memory compares the nodes with the memory of the machine, the free memory if it is this machine.
-func memory(missing []topology.Node, on engineMachine) error {
+func memory(missing []topology.ClusterNode, on engineMachine) error {
 	var need int64
 	for _, m := range missing {
 		own := int64(workerMemory)
-		if m.Role == topology.Master {
-			own = masterMemory
+		if m.Role == topology.ControlPlane {
+			own = controlPlaneMemory
 		}
 		need += max(own, m.Spec.Memory)
 	}
@@ -106,7 +106,7 @@ func memory(missing []topology.Node, on engineMachine) error {
 
 // disk checks the disk of the engine if it is on this machine. Otherwise
 // testhost.EngineFacts checks it once the engine has an image.
-func disk(missing []topology.Node, on engineMachine) error {
+func disk(missing []topology.ClusterNode, on engineMachine) error {
 	if on.remote || !on.here {
 		return nil
 	}
@@ -118,7 +118,7 @@ func disk(missing []topology.Node, on engineMachine) error {
 }
 
 // DiskSpace returns the problem that the missing nodes need more than the free bytes.
-func DiskSpace(free int64, missing []topology.Node) error {
+func DiskSpace(free int64, missing []topology.ClusterNode) error {
 	var need int64
 	for _, m := range missing {
 		need += max(nodeDisk, m.Spec.Disk)

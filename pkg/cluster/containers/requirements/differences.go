@@ -54,7 +54,7 @@ func changed(t topology.Topology, state topology.State) (errs []error) {
 	return errs
 }
 
-func differs(cluster string, n topology.Node, all []string) *step.Problem {
+func differs(cluster string, n topology.ClusterNode, all []string) *step.Problem {
 	node := strings.TrimPrefix(n.Name, cluster+"-")
 	remedy := "omit that, or run `kube-bootstrap node remove " + node + " --cluster " + cluster + "` first, or add --recreate to create the whole cluster again"
 	if n.Role == topology.Bare {

@@ -11,11 +11,11 @@ import (
 
 func TestHostsThatExistWithOtherSettings(t *testing.T) {
 	nodes := topology.Request{HostImage: "docker-28.5", Subnet: topology.DefaultSubnet, Nodes: []topology.Spec{
-		{Name: "master-1", Role: topology.Master}, {Name: "db", Role: topology.Worker, Memory: 2 << 30, Ports: published(t, "80:80"), Args: []string{"--node-label=a=b"}}, {Name: "web", Role: topology.Worker, HostImage: "sysv"},
+		{Name: "master-1", Role: topology.ControlPlane}, {Name: "db", Role: topology.Worker, Memory: 2 << 30, Ports: published(t, "80:80"), Args: []string{"--node-label=a=b"}}, {Name: "web", Role: topology.Worker, HostImage: "sysv"},
 	}}.Topology("k", topology.State{})
 	found := func(spec topology.Spec, image string) topology.NodeState { return hostOf("k-"+spec.Name, spec, image) }
 	errs := changed(nodes, topology.Observed([]topology.NodeState{
-		found(topology.Spec{Name: "master-1", Role: topology.Master}, "docker-28.5"),
+		found(topology.Spec{Name: "master-1", Role: topology.ControlPlane}, "docker-28.5"),
 		found(topology.Spec{Name: "db", Role: topology.Worker, Memory: 1 << 30, NanoCPUs: 15e8}, "docker-28.5"),
 		found(topology.Spec{Name: "web", Role: topology.Worker}, "docker-28.5"),
 	}))
@@ -39,6 +39,6 @@ func TestBareHostsWithOtherSettings(t *testing.T) {
 
 // hostOf returns a host that was created with an image.
 func hostOf(name string, spec topology.Spec, image string) topology.NodeState {
-	n := topology.Node{Name: name, Role: spec.Role, Spec: spec}
-	return topology.NodeState{Node: n, Image: testhost.Images + ":" + image + "-0123456789ab"}
+	n := topology.ClusterNode{Name: name, Role: spec.Role, Spec: spec}
+	return topology.NodeState{ClusterNode: n, Image: testhost.Images + ":" + image + "-0123456789ab"}
 }

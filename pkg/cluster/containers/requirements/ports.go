@@ -24,12 +24,12 @@ const portRemedy = "give the node another port"
 var loopback = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 
 // NewNode returns the problems of the ports and mounts of a node that is added.
-func NewNode(ctx context.Context, c containers.Cluster, n topology.Node) error {
+func NewNode(ctx context.Context, c containers.Cluster, n topology.ClusterNode) error {
 	engine, err := machineOf(ctx, c)
 	if err != nil {
 		return err
 	}
-	one := []topology.Node{n}
+	one := []topology.ClusterNode{n}
 	errs := portsTwice(one)
 	if engine.here {
 		errs = append(errs, mountsMissing(one), portsTaken(one))
@@ -38,7 +38,7 @@ func NewNode(ctx context.Context, c containers.Cluster, n topology.Node) error {
 }
 
 // portsTwice returns a problem for each port of the engine's machine that two nodes have.
-func portsTwice(missing []topology.Node) (errs []error) {
+func portsTwice(missing []topology.ClusterNode) (errs []error) {
 	owner := map[config.PublishedPort]string{}
 	for _, n := range missing {
 		for _, p := range n.Spec.Ports {
@@ -53,7 +53,7 @@ func portsTwice(missing []topology.Node) (errs []error) {
 }
 
 // portsTaken returns a problem for each TCP port that a program of this machine has.
-func portsTaken(missing []topology.Node) error {
+func portsTaken(missing []topology.ClusterNode) error {
 	var errs []error
 	for _, n := range missing {
 		for _, p := range n.Spec.Ports {
@@ -69,7 +69,7 @@ func portsTaken(missing []topology.Node) error {
 }
 
 // mountsMissing returns a problem for each path to mount that this machine does not have.
-func mountsMissing(missing []topology.Node) error {
+func mountsMissing(missing []topology.ClusterNode) error {
 	var errs []error
 	for _, n := range missing {
 		for _, m := range n.Spec.Mounts {
@@ -81,13 +81,13 @@ func mountsMissing(missing []topology.Node) error {
 	return errors.Join(errs...)
 }
 
-// portTaken checks that the requested API port is free, unless the front has it. A remote
+// portTaken checks that the requested API port is free, unless the load balancer has it. A remote
 // engine publishes the port on another machine.
 func (c checks) portTaken(ctx context.Context) error {
 	if !c.Publish || c.engine.remote {
 		return nil
 	}
-	if front, _, err := c.Cluster.Attached(ctx, containers.FrontName(c.Cluster.Name)); err != nil || slices.Contains(slices.Collect(maps.Values(front.Ports)), uint16(c.APIPort)) {
+	if loadBalancer, _, err := c.Cluster.Attached(ctx, containers.LoadBalancerName(c.Cluster.Name)); err != nil || slices.Contains(slices.Collect(maps.Values(loadBalancer.Ports)), uint16(c.APIPort)) {
 		return err
 	}
 	err := host.PortFree(netip.AddrPortFrom(loopback, uint16(c.APIPort)))

@@ -14,9 +14,9 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
-func node(t *testing.T, name string, ports, mounts []string) topology.Node {
+func node(t *testing.T, name string, ports, mounts []string) topology.ClusterNode {
 	t.Helper()
-	return topology.Node{Name: name, Spec: topology.Spec{Ports: published(t, ports...), Mounts: mounted(t, mounts...)}}
+	return topology.ClusterNode{Name: name, Spec: topology.Spec{Ports: published(t, ports...), Mounts: mounted(t, mounts...)}}
 }
 
 func published(t *testing.T, texts ...string) (all []config.PublishedPort) {
@@ -48,7 +48,7 @@ func TestPortsTwice(t *testing.T) {
 		{[]string{"8080:1", "8080:2"}, nil, 1},
 		{[]string{"8080:1"}, []string{"8080:1/udp", "0.0.0.0:8080:1", "8081:1"}, 0},
 	} {
-		if errs := portsTwice([]topology.Node{node(t, "a", c.one, nil), node(t, "b", c.other, nil)}); len(errs) != c.want {
+		if errs := portsTwice([]topology.ClusterNode{node(t, "a", c.one, nil), node(t, "b", c.other, nil)}); len(errs) != c.want {
 			t.Errorf("%v and %v: %v", c.one, c.other, errs)
 		}
 	}
@@ -60,8 +60,8 @@ func TestPortsTakenAndMountsMissing(t *testing.T) {
 	defer l.Close()
 	port := l.Addr().(*net.TCPAddr).Port
 	dir := t.TempDir()
-	nodes := []topology.Node{node(t, "a", []string{fmt.Sprintf("%d:80", port)}, []string{dir + ":/a", dir + "/none:/b"})}
-	elsewhere := []topology.Node{node(t, "b", []string{fmt.Sprintf("127.0.0.2:%d:80", port)}, nil)}
+	nodes := []topology.ClusterNode{node(t, "a", []string{fmt.Sprintf("%d:80", port)}, []string{dir + ":/a", dir + "/none:/b"})}
+	elsewhere := []topology.ClusterNode{node(t, "b", []string{fmt.Sprintf("127.0.0.2:%d:80", port)}, nil)}
 	if err := portsTaken(elsewhere); err != nil {
 		t.Errorf("the port of another address: %v", err)
 	}

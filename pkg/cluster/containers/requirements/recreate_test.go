@@ -28,7 +28,7 @@ import (
 // if the hosts are removed first. They must be found before that.
 func TestHostsThatAreCreatedAgain(t *testing.T) {
 	specs := []topology.Spec{
-		{Name: "master-1", Role: topology.Master, NanoCPUs: 64e9, Ports: published(t, "8080:80")},
+		{Name: "master-1", Role: topology.ControlPlane, NanoCPUs: 64e9, Ports: published(t, "8080:80")},
 		{Name: "db", Role: topology.Worker, Mounts: mounted(t, t.TempDir()+"/none:/a"), Ports: published(t, "8080:81")},
 	}
 	var found []topology.NodeState
@@ -52,7 +52,7 @@ func TestHostsThatAreCreatedAgain(t *testing.T) {
 	}
 }
 
-// TestAnotherPortOfTheFront: the front exists with a port, and a program of this machine has the
+// TestAnotherPortOfTheFront: the load balancer exists with a port, and a program of this machine has the
 // port that is requested now.
 func TestAnotherPortOfTheFront(t *testing.T) {
 	c := unitCluster(t)
@@ -73,7 +73,7 @@ func TestAnotherPortOfTheFront(t *testing.T) {
 	}
 	own, other := taken(), taken()
 	_, err := c.Engine.ContainerCreate(t.Context(), client.ContainerCreateOptions{
-		Name: containers.FrontName(c.Name), Config: &container.Config{Image: image, Cmd: []string{"/front"}, Labels: labels},
+		Name: containers.LoadBalancerName(c.Name), Config: &container.Config{Image: image, Cmd: []string{"/front"}, Labels: labels},
 		HostConfig: &container.HostConfig{NetworkMode: "none", PortBindings: network.PortMap{
 			network.MustParsePort("6443/tcp"): {{HostIP: netip.MustParseAddr("127.0.0.1"), HostPort: fmt.Sprint(own)}},
 		}},
@@ -91,7 +91,7 @@ func TestAnotherPortOfTheFront(t *testing.T) {
 func unitCluster(t *testing.T) containers.Cluster {
 	t.Helper()
 	name := fmt.Sprintf("unit-%d", os.Getpid())
-	s, err := session.Open(session.Options{Name: name, Provider: containers.EngineChoice{}, CacheDir: t.TempDir()}, nil)
+	s, err := session.Open(session.Selection{Name: name, Provider: containers.EngineChoice{}, CacheDir: t.TempDir()}, nil)
 	must.NoError(t, err)
 	t.Cleanup(func() { must.NoError(t, s.Close()) })
 	c, err := containers.Of(s)

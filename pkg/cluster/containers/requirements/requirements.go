@@ -86,7 +86,7 @@ func (c checks) clashes(ctx context.Context) (errs []error, err error) {
 		return nil, err
 	}
 	for _, m := range found {
-		if (c.Topology.Has(m.Name) || slices.Contains(testhost.BesideHosts(c.Cluster.Name), m.Name)) &&
+		if (c.Topology.Has(m.Name) || slices.Contains(testhost.ServiceContainers(c.Cluster.Name), m.Name)) &&
 			m.Cluster != c.Cluster.Name {
 			errs = append(errs, clash(c.Cluster.Name, "container "+m.Name))
 		}

@@ -164,8 +164,8 @@ func freeSubnets(all []neighbour) iter.Seq[netip.Prefix] {
 // Balanced returns the problem that a Service of type LoadBalancer could get a container's address.
 func Balanced(t topology.Topology, ranges []addresses.Range) error {
 	owners := map[netip.Addr]string{
-		topology.FrontAddr(t.Subnet()):    "the API server",
-		topology.RegistryAddr(t.Subnet()): "the local registry",
+		topology.LoadBalancerAddr(t.Subnet()): "the API server",
+		topology.RegistryAddr(t.Subnet()):     "the local registry",
 	}
 	for _, n := range t.Nodes() {
 		owners[n.Addr] = "node " + n.Name

@@ -21,7 +21,7 @@ func noted(t *testing.T) *session.Session {
 		must.NoError(t, d.Notes("k").Set(t.Context(), noteKey+name, text))
 	}
 	must.NoError(t, d.Notes("k").Set(t.Context(), "other", "note"))
-	s, err := session.Open(session.Options{Name: "k", Provider: d, CacheDir: t.TempDir()}, nil)
+	s, err := session.Open(session.Selection{Name: "k", Provider: d, CacheDir: t.TempDir()}, nil)
 	must.NoError(t, err)
 	return s
 }
@@ -29,7 +29,7 @@ func noted(t *testing.T) *session.Session {
 func TestSnapshotsAreListedInTheOrderOfTheirTimes(t *testing.T) {
 	s := noted(t)
 	var got []string
-	all, err := List(t.Context(), s.Options)
+	all, err := List(t.Context(), s.Selection)
 	for _, one := range all {
 		got = append(got, fmt.Sprint(one.Name, one.Hosts))
 	}

@@ -72,7 +72,7 @@ func whole(ctx context.Context, c containers.Cluster, saved contents) error {
 func (c contents) parts() (all []string) {
 	for _, m := range c.Machines {
 		all = append(all, rootOf(m.Name, c.Snapshot.Name))
-		for _, volume := range testhost.OwnVolumes(m) {
+		for _, volume := range testhost.UnsharedVolumes(m) {
 			all = append(all, copyOf(volume, c.Snapshot.Name))
 		}
 	}
@@ -137,7 +137,7 @@ func (r restoring) copyBack(m machines.Definition) step.Step {
 	return step.Always(step.IDOf("restore", m.Name), "put back "+m.Name, func(ctx context.Context) error {
 		again.EngineHost = *r.Facts
 		volumes := r.Cluster.Volumes
-		for _, volume := range testhost.OwnVolumes(again) {
+		for _, volume := range testhost.UnsharedVolumes(again) {
 			if err := volumes.Make(ctx, volume, nil); err != nil {
 				return err
 			}

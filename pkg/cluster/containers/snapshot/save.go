@@ -21,8 +21,8 @@ const First = "first"
 
 // Save copies the disks of all hosts of a cluster to a snapshot. All hosts are
 // paused at the same time while they are copied.
-func Save(ctx context.Context, options session.Options, name string, emit func(session.Event)) error {
-	scope := session.Scope{Needs: session.ACluster, Lock: session.ClusterLock, Emit: emit}
+func Save(ctx context.Context, options session.Selection, name string, emit func(session.HostEvent)) error {
+	scope := session.Requirements{Needs: session.ACluster, Lock: session.ClusterLock, Emit: emit}
 	return containers.Do(ctx, options, scope, func(c containers.Cluster, _ topology.State) error {
 		save := &saving{cluster: c, name: name, spare: spare}
 		if err := save.check(ctx); err != nil {
@@ -105,7 +105,7 @@ func (s *saving) checkSpace(ctx context.Context) error {
 	var volumes []string
 	for _, h := range s.hosts {
 		s.bytes += h.Bytes
-		volumes = append(volumes, testhost.OwnVolumes(h.Definition)...)
+		volumes = append(volumes, testhost.UnsharedVolumes(h.Definition)...)
 	}
 	used, free, err := s.cluster.Volumes.Measure(ctx, s.hosts[0].ImageID, volumes)
 	if err != nil {
@@ -147,7 +147,7 @@ func (s *saving) copyHosts(ctx context.Context) error {
 }
 
 func (s *saving) copyHost(ctx context.Context, h machines.Inspected) error {
-	for _, volume := range testhost.OwnVolumes(h.Definition) {
+	for _, volume := range testhost.UnsharedVolumes(h.Definition) {
 		kept := copyOf(volume, s.name)
 		if err := s.cluster.Volumes.Make(ctx, kept, map[string]string{label: s.name}); err != nil {
 			return err
@@ -169,7 +169,7 @@ func (s *saving) writeNote(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	front, _, err := s.cluster.Attached(ctx, containers.FrontName(s.cluster.Name))
+	loadBalancer, _, err := s.cluster.Attached(ctx, containers.LoadBalancerName(s.cluster.Name))
 	if err != nil {
 		return err
 	}
@@ -178,7 +178,7 @@ func (s *saving) writeNote(ctx context.Context) error {
 		return err
 	}
 	c := contents{
-		Format: format, Settings: now, Components: notes[session.ComponentsNote], Subnet: subnet, Ports: front.Ports,
+		Format: format, Settings: now, Components: notes[session.ComponentsNote], Subnet: subnet, Ports: loadBalancer.Ports,
 		Snapshot: Snapshot{Name: s.name, Made: time.Now().UTC().Truncate(time.Second), Kubernetes: now.Version(), Bytes: s.bytes},
 	}
 	for _, h := range s.hosts {

@@ -57,8 +57,8 @@ func copyOf(volume, snapshot string) string { return volume + ".snapshot." + sna
 func rootOf(host, snapshot string) string { return imagePrefix + host + "." + snapshot }
 
 // List returns the snapshots of a cluster, oldest first.
-func List(ctx context.Context, options session.Options) ([]Snapshot, error) {
-	return session.Get(ctx, options, session.Scope{Needs: session.ACluster}, func(s *session.Session, _ topology.State) (all []Snapshot, err error) {
+func List(ctx context.Context, options session.Selection) ([]Snapshot, error) {
+	return session.Get(ctx, options, session.Requirements{Needs: session.ACluster}, func(s *session.Session, _ topology.State) (all []Snapshot, err error) {
 		kept, err := contentsOf(ctx, s)
 		for _, c := range kept {
 			all = append(all, c.Snapshot)
@@ -92,8 +92,8 @@ func Components(ctx context.Context, s *session.Session) (notes []string, err er
 }
 
 // Remove removes a snapshot, and the parts of incomplete snapshots.
-func Remove(ctx context.Context, options session.Options, name string) error {
-	scope := session.Scope{Needs: session.ACluster, Lock: session.ClusterLock}
+func Remove(ctx context.Context, options session.Selection, name string) error {
+	scope := session.Requirements{Needs: session.ACluster, Lock: session.ClusterLock}
 	return containers.Do(ctx, options, scope, func(c containers.Cluster, _ topology.State) error {
 		all, err := contentsOf(ctx, c.Session)
 		if err != nil {
@@ -201,7 +201,7 @@ func missing(cluster, name string, all map[string]contents) error {
 	return &step.Problem{Name: "snapshot-missing", Text: "cluster " + cluster + " has no snapshot " + name, Remedy: remedy}
 }
 
-// Losses lists the snapshots for which goes returns true, as something that is lost.
+// Losses describes the snapshots for which goes returns true as losses.
 func Losses(ctx context.Context, s *session.Session, goes func(snapshot string) bool) ([]string, error) {
 	all, err := contentsOf(ctx, s)
 	var losses []string
@@ -217,12 +217,12 @@ func Losses(ctx context.Context, s *session.Session, goes func(snapshot string) 
 func (s Snapshot) loss() string { return "snapshot " + s.Name + " of " + s.Made.Format(time.DateTime) }
 
 // RemoveLosses lists what Remove removes for good.
-func RemoveLosses(ctx context.Context, options session.Options, name string) ([]string, error) {
+func RemoveLosses(ctx context.Context, options session.Selection, name string) ([]string, error) {
 	return lossesOf(ctx, options, name, func(s Snapshot, _ topology.State) []string { return []string{s.loss()} })
 }
 
 // RestoreLosses lists what Restore removes for good: the present state of all hosts.
-func RestoreLosses(ctx context.Context, options session.Options, name string) ([]string, error) {
+func RestoreLosses(ctx context.Context, options session.Selection, name string) ([]string, error) {
 	return lossesOf(ctx, options, name, func(s Snapshot, state topology.State) (losses []string) {
 		for _, host := range state.Names() {
 			losses = append(losses, "what changed on host "+host+" since "+s.Made.Format(time.DateTime))
@@ -231,8 +231,8 @@ func RestoreLosses(ctx context.Context, options session.Options, name string) ([
 	})
 }
 
-func lossesOf(ctx context.Context, options session.Options, name string, losses func(Snapshot, topology.State) []string) ([]string, error) {
-	return session.Get(ctx, options, session.Scope{Needs: session.ACluster}, func(s *session.Session, state topology.State) ([]string, error) {
+func lossesOf(ctx context.Context, options session.Selection, name string, losses func(Snapshot, topology.State) []string) ([]string, error) {
+	return session.Get(ctx, options, session.Requirements{Needs: session.ACluster}, func(s *session.Session, state topology.State) ([]string, error) {
 		c, err := contentsNamed(ctx, s, name)
 		if err != nil {
 			return nil, err

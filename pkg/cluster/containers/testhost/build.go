@@ -32,8 +32,8 @@ func ImageStep(c containers.Cluster, name string) step.Step {
 func makeImage(ctx context.Context, c containers.Cluster, name, image string) error {
 	dir := filepath.Join(c.Session.CacheDir, "hosts")
 	path := filepath.Join(dir, strings.TrimPrefix(image, Images+":")+".tar.zst")
-	// With the name of the variant, the next build removes what a killed one left, also if the
-	// content of the image has changed since.
+	// The directory is named after the variant, so that the next build removes the files of a
+	// killed one, even if the content of the image has changed since.
 	return cache.InTemporary(ctx, filepath.Join(dir, name), "host image "+name, func(tmp string) error {
 		if !session.FileExists(path) {
 			if err := variants[name].build(ctx, tmp, path); err != nil {
@@ -44,7 +44,7 @@ func makeImage(ctx context.Context, c containers.Cluster, name, image string) er
 	})
 }
 
-func importRootfs(ctx context.Context, images docker.Images, ref, path string) error {
+func importRootfs(ctx context.Context, images docker.ImageService, ref, path string) error {
 	return withFile(ctx, "import "+ref, path, func(packed io.Reader, _ os.FileInfo) error {
 		plain, err := zstd.NewReader(packed)
 		if err != nil {
@@ -98,7 +98,7 @@ func (v variant) bootstrap(ctx context.Context, out io.Writer) error {
 	var last []string
 	reports := &remote.Lines{Do: func(line []byte) {
 		text := strings.TrimSpace(string(line))
-		last = append(last[max(0, len(last)-remote.KeptLines+1):], text)
+		last = append(last[max(0, len(last)-remote.LastLines+1):], text)
 		step.Report(ctx, strings.TrimPrefix(text, "I: "), 0, 0)
 	}}
 	_, err = host.Command{Args: v.args(overlay, mirror), Stdout: out, Stderr: reports}.Run(ctx)

@@ -31,7 +31,7 @@ var notCopied = []string{
 
 // RemoveRemains returns the step that removes the volumes of missing hosts. A container of a
 // killed `cluster up` may still copy to them, so the step removes that container first.
-func (u Setup) RemoveRemains(missing []topology.Node) step.Step {
+func (u Setup) RemoveRemains(missing []topology.ClusterNode) step.Step {
 	var volumes []string
 	for _, n := range missing {
 		volumes = append(volumes, NewMachine(u.Cluster, u.Topology, n).config.Volumes[dataPath])

@@ -23,7 +23,7 @@ import (
 // Setup describes what the hosts of a cluster have in common.
 type Setup struct {
 	Cluster  containers.Cluster
-	Topology topology.Topology // without control planes: bare hosts, without front and registry
+	Topology topology.Topology // without control planes: bare hosts, without load balancer and registry
 	Subnet   netip.Prefix      // of the cluster's network
 	Files    []SharedFile
 	Binary   string // kube-bootstrap
@@ -37,7 +37,7 @@ type Setup struct {
 // BootPlan returns the plan that creates and starts hosts of the topology at once,
 // after the images of all hosts, their network and shared files. The steps of also run with the
 // network.
-func (u Setup) BootPlan(hosts []topology.Node, check func(free int64, missing []topology.Node) error, also ...step.Step) step.Plan {
+func (u Setup) BootPlan(hosts []topology.ClusterNode, check func(free int64, missing []topology.ClusterNode) error, also ...step.Step) step.Plan {
 	var boot, images []step.Step
 	for _, n := range hosts {
 		boot = append(boot, u.Boot(n))
@@ -59,7 +59,7 @@ func (u Setup) BootPlan(hosts []topology.Node, check func(free int64, missing []
 }
 
 // Boot returns the step that creates and starts the host of a node.
-func (u Setup) Boot(n topology.Node) step.Step {
+func (u Setup) Boot(n topology.ClusterNode) step.Step {
 	return NewMachine(u.Cluster, u.Topology, n).Boot(u.Facts)
 }
 
@@ -69,15 +69,15 @@ func (u Setup) StartPlan(hosts []string) step.Plan {
 	return append(step.Plan{{u.Share()}}, u.StartShared(hosts)...)
 }
 
-// StartShared returns the plan that starts existing hosts with the containers beside
-// them, and waits until each node has reported Ready since, and until the DNS
+// StartShared returns the plan that starts existing hosts with their service
+// containers, and waits until each node has reported Ready since, and until the DNS
 // serves. It runs no command on the hosts, because they start their services
 // themselves.
 func (u Setup) StartShared(hosts []string) step.Plan {
 	start := step.Always("start-hosts", fmt.Sprintf("switch %d hosts on", len(hosts)), func(ctx context.Context) error {
 		return u.Cluster.Machines.SwitchOn(ctx, hosts...)
 	})
-	return step.Plan{{u.Front(), start}, {u.LocalRegistry()}, NewWaiter(u.Cluster).Steps(hosts)}
+	return step.Plan{{u.LoadBalancer(), start}, {u.LocalRegistry()}, NewWaiter(u.Cluster).Steps(hosts)}
 }
 
 // Network returns the step that creates the network of a cluster.
@@ -97,7 +97,7 @@ func Network(c containers.Cluster, subnet netip.Prefix) step.Step {
 
 // EngineFacts returns the step that reads the facts of the engine's machine
 // before the first host is created there, and checks its free disk space.
-func (u Setup) EngineFacts(check func(free int64, missing []topology.Node) error) step.Step {
+func (u Setup) EngineFacts(check func(free int64, missing []topology.ClusterNode) error) step.Step {
 	c, t := u.Cluster, u.Topology
 	return step.Step{
 		ID: "engine-host", Name: "inspect the host of the engine",
@@ -147,13 +147,13 @@ func Existing(ctx context.Context, c containers.Cluster) ([]machines.Inspected, 
 	return all, err
 }
 
-// OwnVolumes returns the volumes that only this host has.
-func OwnVolumes(m machines.Definition) []string {
+// UnsharedVolumes returns the volumes that only this host has.
+func UnsharedVolumes(m machines.Definition) []string {
 	shared := func(volume string) bool { return volume == sharedVolume(m.Cluster) }
 	return slices.DeleteFunc(slices.Collect(maps.Values(m.Volumes)), shared)
 }
 
-// RemoveAll removes all hosts with their volumes, the containers beside them, and
+// RemoveAll removes all hosts with their volumes, the service containers, and
 // the network. Volumes for which keep returns true stay, and so do the images of
 // the local registry.
 func RemoveAll(ctx context.Context, c containers.Cluster, keep func(machines.Volume) bool) error {
@@ -165,12 +165,12 @@ func RemoveAll(ctx context.Context, c containers.Cluster, keep func(machines.Vol
 		return err
 	}
 	err = host.Together(hosts, func(h machines.Inspected) error {
-		return c.Machines.Remove(ctx, h.Name, OwnVolumes(h.Definition))
+		return c.Machines.Remove(ctx, h.Name, UnsharedVolumes(h.Definition))
 	})
 	if err != nil {
 		return err
 	}
-	for _, name := range BesideHosts(c.Name) {
+	for _, name := range ServiceContainers(c.Name) {
 		if err := c.Engine.Remove(ctx, name); err != nil {
 			return err
 		}
@@ -181,9 +181,9 @@ func RemoveAll(ctx context.Context, c containers.Cluster, keep func(machines.Vol
 	return c.RemoveNetwork(ctx, c.Name)
 }
 
-// BesideHosts returns the names of the containers of a cluster that are no hosts.
-func BesideHosts(cluster string) []string {
-	return []string{containers.FrontName(cluster), RegistryName(cluster)}
+// ServiceContainers returns the names of the containers of a cluster that are no hosts.
+func ServiceContainers(cluster string) []string {
+	return []string{containers.LoadBalancerName(cluster), RegistryName(cluster)}
 }
 
 // removeVolumes removes volumes that a killed run left without their host.

@@ -1,5 +1,5 @@
 // Package testhost creates, starts, stops and removes containers that behave as
-// hosts: their images, their network, the files that they share, and the front
+// hosts: their images, their network, the files that they share, and the load balancer
 // that leads to their API servers. Access to a host is an access.Node.
 package testhost
 
@@ -96,8 +96,8 @@ func BadVariant(name string) error {
 		Remedy: "use one of " + strings.Join(slices.Sorted(maps.Keys(variants)), ", ")}
 }
 
-// VariantOf returns the variant that a host was made of; "" if its image name
-// does not contain it, as after a restore.
+// VariantOf returns the variant of a host image; "" if its name does not contain
+// it, as after a restore.
 func VariantOf(image string) string {
 	tag, ours := strings.CutPrefix(image, Images+":")
 	if at := strings.LastIndex(tag, "-"); ours && at > 0 {

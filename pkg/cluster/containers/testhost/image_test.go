@@ -107,8 +107,8 @@ func TestABuildRemovesWhatAKilledOneLeft(t *testing.T) {
 // clusterAt returns the cluster k on an engine, which need not run.
 func clusterAt(t *testing.T, engine *docker.Engine, cacheDir string) containers.Cluster {
 	t.Helper()
-	options := session.Options{Name: "k", CacheDir: cacheDir}
-	c, err := containers.Of(session.New(options, containers.Provider{Engine: engine}, nil))
+	options := session.Selection{Name: "k", CacheDir: cacheDir}
+	c, err := containers.Of(session.New(options, containers.DockerProvider{Engine: engine}, nil))
 	must.NoError(t, err)
 	return c
 }

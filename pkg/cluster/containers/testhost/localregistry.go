@@ -36,7 +36,7 @@ func RegistryOf(cfg config.Config) RegistrySettings {
 func RegistryName(cluster string) string { return cluster + ".registry" }
 
 // localRegistry is a container in the network of a cluster, with a fixed address
-// and a volume. Like the front, it has no credentials and no capabilities.
+// and a volume. Like the load balancer, it has no credentials and no capabilities.
 type localRegistry struct{ Setup }
 
 const localRegistryID step.ID = "local-registry"
@@ -45,7 +45,7 @@ const localRegistryID step.ID = "local-registry"
 // the container if the cluster has no registry any more. The volume stays until the
 // cluster is removed.
 func (u Setup) LocalRegistry() step.Step {
-	if u.Topology.Masters() == 0 {
+	if u.Topology.ControlPlanes() == 0 {
 		return step.Step{}
 	}
 	c := u.Cluster

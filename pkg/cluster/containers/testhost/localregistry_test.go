@@ -13,7 +13,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 )
 
-func registryContainer(t *testing.T, made config.Made) docker.Container {
+func registryContainer(t *testing.T, made config.ClusterRecord) docker.Container {
 	t.Helper()
 	cfg, err := made.Config()
 	if err != nil {
@@ -41,7 +41,7 @@ func TestRegistryHasItsSettings(t *testing.T) {
 		"--name localhost:5001 --cache 2147483648":                        {"localRegistry": "5001", "localRegistryCache": "2Gi"},
 		"--name localhost:5001 --mirror docker.io=a.test --cache 5000000": {"localRegistry": "5001", "localRegistryCache": "5M", "registryMirrors": "docker.io=a.test"},
 	} {
-		c := registryContainer(t, config.Made{Given: given})
+		c := registryContainer(t, config.ClusterRecord{Given: given})
 		if got := strings.Join(c.Command[2:], " "); got != want {
 			t.Errorf("%v: %q, want %q", given, got, want)
 		}
@@ -64,7 +64,7 @@ func TestRegistryHasTheProxiesOfThisMachine(t *testing.T) {
 				name, value, _ := strings.Cut(one, "=")
 				t.Setenv(name, value)
 			}
-			if got := registryContainer(t, config.Made{}).Env[2:]; !slices.Equal(got, c.want) {
+			if got := registryContainer(t, config.ClusterRecord{}).Env[2:]; !slices.Equal(got, c.want) {
 				t.Errorf("%q, want %q", got, c.want)
 			}
 		})

@@ -27,16 +27,16 @@ type Machine struct {
 const (
 	// controlPlaneName is the network alias of all control planes.
 	controlPlaneName = "control-plane"
-	// masterWeight gives control planes most of the processors while all hosts
+	// controlPlaneWeight gives control planes most of the processors while all hosts
 	// boot, because workers wait for them, and keeps a busy worker from starving
 	// them.
-	masterWeight = 8 * 1024
+	controlPlaneWeight = 8 * 1024
 	// dataPath is the mount point of the volume that only one host has.
 	dataPath = "/var/lib"
 )
 
 // NewMachine returns the machine of a node.
-func NewMachine(c containers.Cluster, t topology.Topology, n topology.Node) Machine {
+func NewMachine(c containers.Cluster, t topology.Topology, n topology.ClusterNode) Machine {
 	name := t.Variant(n)
 	v := variants[name]
 	made := machines.Definition{
@@ -45,8 +45,8 @@ func NewMachine(c containers.Cluster, t topology.Topology, n topology.Node) Mach
 		NanoCPUs: n.Spec.NanoCPUs, Memory: n.Spec.Memory, Labels: containers.Labels(n.Spec),
 	}
 	made.Ports = publishedPorts(n.Spec)
-	if n.Role == topology.Master {
-		made.Weight, made.Aliases = masterWeight, []string{controlPlaneName}
+	if n.Role == topology.ControlPlane {
+		made.Weight, made.Aliases = controlPlaneWeight, []string{controlPlaneName}
 	}
 	if c.Engine.Remote() {
 		made.Volumes[SharedDir] = sharedVolume(c.Name)
@@ -57,9 +57,9 @@ func NewMachine(c containers.Cluster, t topology.Topology, n topology.Node) Mach
 	return Machine{cluster: c, config: made}
 }
 
-func publishedPorts(s topology.Spec) (all []docker.PublishedPort) {
+func publishedPorts(s topology.Spec) (all []docker.PortMapping) {
 	for _, p := range s.Ports {
-		all = append(all, docker.PublishedPort{HostIP: p.Address, HostPort: p.Port, Port: p.NodePort, Protocol: p.Protocol})
+		all = append(all, docker.PortMapping{HostIP: p.Address, HostPort: p.Port, Port: p.NodePort, Protocol: p.Protocol})
 	}
 	return all
 }

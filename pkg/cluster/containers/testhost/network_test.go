@@ -26,7 +26,7 @@ func TestANetworkThatIsTakenMeanwhile(t *testing.T) {
 
 func unitCluster(t *testing.T, name string) containers.Cluster {
 	t.Helper()
-	s, err := session.Open(session.Options{Name: fmt.Sprintf("unit-%d-%s", os.Getpid(), name),
+	s, err := session.Open(session.Selection{Name: fmt.Sprintf("unit-%d-%s", os.Getpid(), name),
 		Provider: containers.EngineChoice{}, CacheDir: t.TempDir()}, nil)
 	must.NoError(t, err)
 	c, err := containers.Of(s)

@@ -23,7 +23,7 @@ func FindPreparedDisk(ctx context.Context, c containers.Cluster, key string) (p 
 	return p, err
 }
 
-// sparePrepared is the number of free bytes without which no prepared disk is made. It takes
+// sparePrepared is the free space in bytes that a prepared disk requires. The disk takes
 // about 1 GB once the cluster that shares its files is removed.
 const sparePrepared = 5 << 30
 
@@ -40,7 +40,7 @@ func (p PreparedDisk) TakeBack(ctx context.Context, c containers.Cluster) error 
 	if p.Key == "" || p.Volume != "" {
 		return nil
 	}
-	return c.Disks.RemoveOwn(ctx, p.Key)
+	return c.Disks.RemoveOfCluster(ctx, p.Key)
 }
 
 // CopyTo returns the step that copies the disk to new hosts.

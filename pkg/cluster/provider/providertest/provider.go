@@ -43,9 +43,9 @@ func New(t *testing.T) Directories {
 }
 
 // Add adds a node that runs, and returns its root directory.
-func (d Directories) Add(t *testing.T, cluster string, n topology.Node) (root string) {
+func (d Directories) Add(t *testing.T, cluster string, n topology.ClusterNode) (root string) {
 	t.Helper()
-	d.Set(t, cluster, topology.NodeState{Node: n, State: topology.StateRunning})
+	d.Set(t, cluster, topology.NodeState{ClusterNode: n, State: topology.StateRunning})
 	root = filepath.Join(d.nodeDir(cluster, n.Name), "root")
 	must.NoError(t, os.MkdirAll(root, 0o755))
 	return root
@@ -70,12 +70,12 @@ func (d Directories) nodeDir(cluster, name string) string {
 func (d Directories) Open() (provider.Provider, error) { return d, nil }
 
 // Clusters returns all clusters in the order of their names.
-func (d Directories) Clusters(ctx context.Context) (all []provider.Entry, err error) {
+func (d Directories) Clusters(ctx context.Context) (all []provider.ClusterInfo, err error) {
 	names, err := names(d.dir)
 	for _, name := range names {
 		nodes, readErr := d.Nodes(ctx, name)
 		err = errors.Join(err, readErr)
-		all = append(all, provider.Entry{Name: name, Nodes: nodes, Remains: nodes.Empty()})
+		all = append(all, provider.ClusterInfo{Name: name, Nodes: nodes, Remains: nodes.Empty()})
 	}
 	return all, err
 }
@@ -112,7 +112,7 @@ func names(dir string) (all []string, err error) {
 }
 
 // Node returns the access to a node of any cluster.
-func (d Directories) Node(name string) access.Node {
+func (d Directories) Node(name string) access.Connection {
 	d.connections.Add(1)
 	found, _ := filepath.Glob(d.nodeDir("*", name))
 	return node{strings.Join(found, ""), name, d.connections}
@@ -127,7 +127,7 @@ func (d Directories) Exists(_ context.Context, cluster string) (bool, error) {
 // URL returns the address of the first control plane that runs.
 func (d Directories) URL(ctx context.Context, cluster string) (string, error) {
 	state, err := d.Nodes(ctx, cluster)
-	n, ok := state.RunningMaster("")
+	n, ok := state.RunningControlPlane("")
 	if err == nil && !ok {
 		err = fmt.Errorf("no control plane of cluster %s runs", cluster)
 	}

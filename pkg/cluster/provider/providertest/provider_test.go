@@ -9,7 +9,7 @@ import (
 
 func TestADirectoryIsANode(t *testing.T) {
 	d := New(t)
-	d.Add(t, "k", topology.Node{Name: "k-worker-1", Role: topology.Worker})
+	d.Add(t, "k", topology.ClusterNode{Name: "k-worker-1", Role: topology.Worker})
 	accesstest.Node(t, "k-worker-1", d.Node("k-worker-1"), d.Node("k-worker-2"))
 }
 

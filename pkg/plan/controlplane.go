@@ -18,28 +18,28 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Master returns the plan of a control plane, the first one of its cluster or
+// ControlPlane returns the plan of a control plane, the first one of its cluster or
 // a joining one: a second Docker for etcd and flanneld, the main Docker in
 // flannel's subnet, and a kubelet that runs the control plane as static pods.
-func Master(h *local.Host) step.Plan {
-	p := parts.New(h, local.Master)
+func ControlPlane(h *local.Host) step.Plan {
+	p := parts.New(h, local.ControlPlane)
 	return slices.Concat(
-		step.Plan{{remember(h, local.Master), preflight.Room(h)}}, h.Supply.Plan,
-		masterEngines(p),
-		masterEtcd(p.Etcd, p.Agent, p.Network, p.ControlPlane.StaticPods),
+		step.Plan{{remember(h, local.ControlPlane), preflight.Room(h)}}, h.Supply.Plan,
+		controlPlaneEngines(p),
+		controlPlaneEtcd(p.Etcd, p.Agent, p.Network, p.ControlPlane.StaticPods),
 		podNetwork(p.Network, earlyAPIServer(p.Network, p.ControlPlane, p.Join)),
 		beforeKubelet(p.Node),
 		apiServer(p.Node.Kubelet, p.ControlPlane, p.Etcd.Container, p.Join),
 		cluster(p),
-		end(accept(h, local.Master), p.Images),
+		end(accept(h, local.ControlPlane), p.Images),
 	).Within(h.Timeout())
 }
 
-// masterEngines is the stage that loads images and starts the bootstrap Docker and,
+// controlPlaneEngines is the stage that loads images and starts the bootstrap Docker and,
 // on a new host, the kubelet.
-func masterEngines(p parts.Parts) step.Plan {
+func controlPlaneEngines(p parts.Parts) step.Plan {
 	main, pods := p.Images.Load()
-	early := earlyKubelet(p.Network, p.Node, p.ControlPlane.StaticPods.Early(), p.Join, main.ID, pods.ID)
+	early := earlyKubelet(p.Network, p.Node, p.ControlPlane.StaticPods.WriteAPIServer(), p.Join, main.ID, pods.ID)
 	return step.Plan{
 		{p.Images.Fetch().If(p.Join.Wanted)},
 		// Nothing restarts Docker here: some releases hang if firewalld reloads meanwhile
@@ -57,26 +57,26 @@ func masterEngines(p parts.Parts) step.Plan {
 	}
 }
 
-// masterEtcd is the stage that starts etcd, in which each host then has its place.
-func masterEtcd(own parts.Etcd, agent agent.Service, network parts.Network, pods controlplane.StaticPods) step.Plan {
+// controlPlaneEtcd is the stage that starts etcd, in which each host then has its place.
+func controlPlaneEtcd(own parts.Etcd, agent agent.Installation, network parts.PodNetwork, pods controlplane.StaticPods) step.Plan {
 	return step.Plan{
 		{own.Start().UndoAfter(containerd.PodsID, flannel.StartID), startAgent(agent)},
 		{own.Container.Database().Room()},
-		{own.Client.EnableAuth(), network.OnDocker0(network.Flannel.Publish(own.Client)), pods.Early()},
+		{own.Client.EnableAuth(), network.OnDocker0(network.Flannel.Publish(own.Client)), pods.WriteAPIServer()},
 		{membership.Admitted(own.Member, network)},
 	}
 }
 
 // apiServer is the stage that starts the kubelet and waits for the API server.
-func apiServer(own kubelet.Kubelet, control parts.ControlPlane, server etcd.Container, join parts.Join) step.Plan {
+func apiServer(own kubelet.Kubelet, control parts.ControlPlane, server etcd.MemberContainer, join parts.Join) step.Plan {
 	return step.Plan{
 		{
 			control.StaticPod("kube-controller-manager").Revive(), control.StaticPod("kube-scheduler").Revive(),
-			own.Start().UndoAfter(host.MadeDirsID, controlplane.LateID, controlplane.LateInNewClusterID),
+			own.Start().UndoAfter(host.CreatedDirsID, controlplane.ControllersID, controlplane.ControllersInNewClusterID),
 			control.ReviveAPIServer(server),
 		},
 		{own.Joined().UndoAfter(kubelet.StartID).If(false)}, // of a worker; steps of both roles name it
-		{control.Ready(), control.StaticPods.LateInNewCluster(control.PKI).If(!join.Wanted)},
+		{control.Ready(), control.StaticPods.WriteControllersInNewCluster(control.PKI).If(!join.Wanted)},
 		{controlplane.AwaitElection(control.PKI.Files).If(join.Wanted), controlplane.GrantAdmin(control.PKI)},
 	}
 }
@@ -85,10 +85,10 @@ func apiServer(own kubelet.Kubelet, control parts.ControlPlane, server etcd.Cont
 func cluster(p parts.Parts) step.Plan {
 	pods := p.ControlPlane.StaticPods
 	return step.Plan{
-		{p.Addons.Network(), pods.Late().If(p.Join.Wanted)},
+		{p.Addons.Network(), pods.WriteControllers().If(p.Join.Wanted)},
 		append(keepNetwork(p.Network, p.Node.Proxy),
 			p.Etcd.Member.List(), p.ControlPlane.Publish(), p.Addons.Apply(),
-			p.Node.Mark(), parts.Watched(membership.ServingCertificate(p.Etcd, p.Network))),
+			p.Node.Label(), parts.Watched(membership.ServingCertificate(p.Etcd, p.Network))),
 		pods.Healthy(p.ControlPlane.Watch),
 		append(p.Addons.Further(), madeDirs(p.Docker.Files), kubelet.InstallKubectl(p.Docker.Files, local.Binary),
 			p.Node.WaitReady()),

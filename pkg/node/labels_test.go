@@ -16,7 +16,7 @@ import (
 
 // after returns the node after the API server has applied the patch of Mark.
 // before are the marks that earlier settings gave to it.
-func (m Marks) after(t *testing.T, node corev1.Node, before Marks) corev1.Node {
+func (m LabelsAndTaints) after(t *testing.T, node corev1.Node, before LabelsAndTaints) corev1.Node {
 	t.Helper()
 	c := m.changes(&node, before)
 	if len(c.diff) == 0 {
@@ -70,8 +70,8 @@ func TestMarksFollowTheSettings(t *testing.T) {
 	node.Labels = map[string]string{"of-user": "1", "disk": "of-kubelet"}
 	node.Spec.Taints = []corev1.Taint{taint(t, "of-user:NoSchedule").Taint, taint(t, "node.kubernetes.io/not-ready:NoExecute").Taint}
 
-	first := Marks{Labels: labelled(t, "disk=ssd", "zone="), Taints: tainted(t, "dedicated=db:NoSchedule", "x:NoExecute")}
-	node = first.after(t, node, Marks{})
+	first := LabelsAndTaints{Labels: labelled(t, "disk=ssd", "zone="), Taints: tainted(t, "dedicated=db:NoSchedule", "x:NoExecute")}
+	node = first.after(t, node, LabelsAndTaints{})
 	if node.Labels["disk"] != "ssd" || len(node.Labels) != 3 || node.Labels["of-user"] != "1" {
 		t.Errorf("labels are %v", node.Labels)
 	}
@@ -79,7 +79,7 @@ func TestMarksFollowTheSettings(t *testing.T) {
 		t.Errorf("taints are %v", got)
 	}
 	node.Labels["by-kubectl"] = "2"
-	second := Marks{Labels: labelled(t, "disk=hdd"), Taints: tainted(t, "dedicated=web:NoSchedule")}
+	second := LabelsAndTaints{Labels: labelled(t, "disk=hdd"), Taints: tainted(t, "dedicated=web:NoSchedule")}
 	node = second.after(t, node, first)
 	if _, there := node.Labels["zone"]; there || node.Labels["disk"] != "hdd" || node.Labels["by-kubectl"] != "2" {
 		t.Errorf("labels are %v", node.Labels)
@@ -88,7 +88,7 @@ func TestMarksFollowTheSettings(t *testing.T) {
 		t.Errorf("taints are %v", got)
 	}
 	node.Labels["disk"] = "by-kubectl"
-	node = Marks{}.after(t, node, second)
+	node = LabelsAndTaints{}.after(t, node, second)
 	if got := taints(node); len(got) != 2 || node.Labels["disk"] != "by-kubectl" {
 		t.Errorf("left are taints %v, labels %v: what a user has changed is the user's", got, node.Labels)
 	}
@@ -96,7 +96,7 @@ func TestMarksFollowTheSettings(t *testing.T) {
 
 func TestAKubeletLeavesItsTaints(t *testing.T) {
 	var node corev1.Node
-	node = Marks{Labels: labelled(t, "a=b"), Taints: tainted(t, "dedicated=db:NoSchedule"), Own: true}.after(t, node, Marks{})
+	node = LabelsAndTaints{Labels: labelled(t, "a=b"), Taints: tainted(t, "dedicated=db:NoSchedule"), ByKubelet: true}.after(t, node, LabelsAndTaints{})
 	if node.Labels["a"] != "b" || len(node.Spec.Taints) > 0 {
 		t.Errorf("labels %v, taints %v", node.Labels, node.Spec.Taints)
 	}
@@ -104,7 +104,7 @@ func TestAKubeletLeavesItsTaints(t *testing.T) {
 
 func TestANodeWithoutMarksIsLeftAlone(t *testing.T) {
 	node := corev1.Node{}
-	if diff := (Marks{}).changes(&node, Marks{}).diff; len(diff) > 0 {
+	if diff := (LabelsAndTaints{}).changes(&node, LabelsAndTaints{}).diff; len(diff) > 0 {
 		t.Errorf("to do: %s", diff)
 	}
 }
@@ -113,7 +113,7 @@ func TestANodeWithoutMarksIsLeftAlone(t *testing.T) {
 // label of an administrator.
 func TestAControlPlaneDoesNotTrustAKubelet(t *testing.T) {
 	node := corev1.Node{}
-	node.Annotations = map[string]string{marksAnnotation: `{"taints":["quarantine:NoExecute"]}`}
+	node.Annotations = map[string]string{labelsAnnotation: `{"taints":["quarantine:NoExecute"]}`}
 	node.Spec.Taints = []corev1.Taint{taint(t, "quarantine:NoExecute").Taint}
 	errNoAPI := errors.New("no API server")
 	n := Node{Name: "w", API: func() (*rest.Config, error) { return nil, errNoAPI }}
@@ -123,7 +123,7 @@ func TestAControlPlaneDoesNotTrustAKubelet(t *testing.T) {
 	if own, err := n.given(t.Context(), &node, true); err != nil || len(own.Taints) != 1 {
 		t.Errorf("the worker itself: %+v, %v", own, err)
 	}
-	node = Marks{Labels: labelled(t, "a=b")}.after(t, node, Marks{})
+	node = LabelsAndTaints{Labels: labelled(t, "a=b")}.after(t, node, LabelsAndTaints{})
 	if got := taints(node); len(got) != 1 {
 		t.Errorf("taints are %v", got)
 	}
@@ -132,8 +132,8 @@ func TestAControlPlaneDoesNotTrustAKubelet(t *testing.T) {
 // TestAKilledRunHasGivenItsMarks: what is remembered before the node changes
 // contains the old and the new marks.
 func TestAKilledRunHasGivenItsMarks(t *testing.T) {
-	both := Marks{Labels: labelled(t, "b=1", "a=1")}.and(Marks{Labels: labelled(t, "a=1"), Taints: tainted(t, "x:NoExecute")})
-	if want := (Marks{Labels: labelled(t, "a=1", "b=1"), Taints: tainted(t, "x:NoExecute")}); text(both) != text(want) {
+	both := LabelsAndTaints{Labels: labelled(t, "b=1", "a=1")}.and(LabelsAndTaints{Labels: labelled(t, "a=1"), Taints: tainted(t, "x:NoExecute")})
+	if want := (LabelsAndTaints{Labels: labelled(t, "a=1", "b=1"), Taints: tainted(t, "x:NoExecute")}); text(both) != text(want) {
 		t.Errorf("got %+v", both)
 	}
 }

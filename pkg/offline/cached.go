@@ -52,9 +52,9 @@ func isPulled(path string) int {
 	return 0
 }
 
-// Keep returns the step that keeps a bundle of the cache at HostPath, where later runs and
+// SaveBundle returns the step that keeps a bundle of the cache at HostPath, where later runs and
 // the agent find it: their cache may be another one.
-func (s Source) Keep(path string) step.Step {
+func (s Source) SaveBundle(path string) step.Step {
 	return step.Step{
 		ID: "keep-bundle", Name: "keep the bundle on this host",
 		Check: func(context.Context) (step.Diff, error) {

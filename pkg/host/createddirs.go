@@ -10,26 +10,26 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Made reports whether MkdirAll created a directory.
-func (f Files) Made(dir string) bool {
-	made, _ := made(f)
+// Created reports whether MkdirAll created a directory.
+func (f Files) Created(dir string) bool {
+	made, _ := createdDirs(f)
 	return slices.Contains(made, dir)
 }
 
-// made returns the recorded directories. The error is why the record cannot be used:
+// createdDirs returns the recorded directories. The error is why the record cannot be used:
 // fs.ErrNotExist, or Damaged beside the lines.
-func made(files Files) ([]string, error) {
-	noted, err := files.Read(madeDirs)
+func createdDirs(files Files) ([]string, error) {
+	noted, err := files.Read(createdDirsFile)
 	if err != nil {
 		return nil, err
 	}
 	lines := strings.Split(strings.TrimSpace(string(noted)), "\n")
 	if !slices.Contains(lines, StateDir) {
-		return lines, &Damaged{madeDirs, fmt.Errorf("it does not contain %s", StateDir)}
+		return lines, &Damaged{createdDirsFile, fmt.Errorf("it does not contain %s", StateDir)}
 	}
 	for _, line := range lines {
 		if !isPath(line) {
-			return lines, &Damaged{madeDirs, fmt.Errorf("%q is not a directory", line)}
+			return lines, &Damaged{createdDirsFile, fmt.Errorf("%q is not a directory", line)}
 		}
 	}
 	return lines, nil
@@ -37,16 +37,16 @@ func made(files Files) ([]string, error) {
 
 func isPath(line string) bool { return filepath.IsAbs(line) && filepath.Clean(line) == line }
 
-// MadeDirsID identifies MadeDirs.
-const MadeDirsID step.ID = "made-dirs"
+// CreatedDirsID identifies MadeDirs.
+const CreatedDirsID step.ID = "created-dirs"
 
-// MadeDirs is the step that repairs the record of the directories that
+// CreatedDirs is the step that repairs the record of the directories that
 // MkdirAll created. If the record was lost, the existing directories of known
 // count as created: they are removed only if they are empty. Its Undo runs
 // first, because the Undo of all other steps needs the record.
-func MadeDirs(files Files, known []string) step.Step {
+func CreatedDirs(files Files, known []string) step.Step {
 	repair := func() error {
-		lines, err := made(files)
+		lines, err := createdDirs(files)
 		if !Lost(err) {
 			return err
 		}
@@ -56,14 +56,14 @@ func MadeDirs(files Files, known []string) step.Step {
 				made = append(made, dir)
 			}
 		}
-		return files.Write(madeDirs, []byte(strings.Join(made, "\n")+"\n"), 0o600)
+		return files.Write(createdDirsFile, []byte(strings.Join(made, "\n")+"\n"), 0o600)
 	}
 	return step.Step{
-		ID: MadeDirsID, Name: "remember the directories that were made",
+		ID: CreatedDirsID, Name: "record the created directories",
 		Check: func(context.Context) (step.Diff, error) {
-			_, err := made(files)
+			_, err := createdDirs(files)
 			if Lost(err) {
-				return step.Diff{fmt.Sprintf("write %s again: %v", madeDirs, err)}, nil
+				return step.Diff{fmt.Sprintf("write %s again: %v", createdDirsFile, err)}, nil
 			}
 			return nil, err
 		},

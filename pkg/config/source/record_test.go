@@ -11,11 +11,11 @@ import (
 )
 
 // made returns the record of a cluster with these settings, as it is read back.
-func made(t *testing.T, pairs ...string) (m config.Made) {
+func made(t *testing.T, pairs ...string) (m config.ClusterRecord) {
 	t.Helper()
 	cfg, origins, err := Load("", hostEnv(pairs...), nil)
 	must.NoError(t, err)
-	data, err := json.Marshal(cfg.Made(origins))
+	data, err := json.Marshal(cfg.Record(origins))
 	must.NoError(t, err)
 	must.NoError(t, json.Unmarshal(data, &m))
 	return m
@@ -28,7 +28,7 @@ func TestWhatIsNotSaidIsAsTheClusterWasMade(t *testing.T) {
 	m.Given["tomorrow"] = "x"                   // a setting of a newer program
 	cfg, origins, err := Load("", noEnv, nil)
 	must.NoError(t, err)
-	cfg, all, err := cfg.WithMade(m, origins)
+	cfg, all, err := cfg.WithRecord(m, origins)
 	must.NoError(t, err)
 	if len(all) > 0 {
 		t.Errorf("differs: %v", all)
@@ -48,7 +48,7 @@ func TestWhatIsNotSaidIsAsTheClusterWasMade(t *testing.T) {
 	if strings.Contains(args, "--balancer-port") {
 		t.Errorf("a default is handed on: %s", args)
 	}
-	if again := cfg.Made(origins); again.Given["flannelBackend"] != "host-gw" || again.Defaults["kubernetesVersion"] != "v1.34.4" {
+	if again := cfg.Record(origins); again.Given["flannelBackend"] != "host-gw" || again.Defaults["kubernetesVersion"] != "v1.34.4" {
 		t.Errorf("the next record: %+v", again)
 	}
 }
@@ -58,7 +58,7 @@ func TestWhatIsSaidOtherwiseDiffers(t *testing.T) {
 	file := write(t, "apiVersion: "+config.APIVersion+"\nkind: Cluster\nflannelBackend: vxlan\ndindSubnet: 10.192.0.0/16\n")
 	cfg, origins, err := Load(file, ClusterEnv(env("K8S_DIND_ETCD_VERSION", "3.6.1", "RESTART_POLICY", "no", "K8S_VERSION", m.Defaults["kubernetesVersion"])), nil)
 	must.NoError(t, err)
-	_, all, err := cfg.WithMade(m, origins)
+	_, all, err := cfg.WithRecord(m, origins)
 	must.NoError(t, err)
 	want := "K8S_DIND_ETCD_VERSION: \"\", v3.6.1; flannelBackend (" + file + ":3): \"host-gw\", vxlan; "
 	var got string
@@ -73,12 +73,12 @@ func TestWhatIsSaidOtherwiseDiffers(t *testing.T) {
 func TestANewClusterHasTheContainedAddons(t *testing.T) {
 	for _, c := range []struct {
 		name, given string
-		m           config.Made
+		m           config.ClusterRecord
 		want        string
 	}{
-		{"new", "", config.Made{}, "metrics-server,local-path"},
-		{"new, without addons", config.NoAddons, config.Made{}, ""},
-		{"new, with one", config.AddonLocalPath, config.Made{}, config.AddonLocalPath},
+		{"new", "", config.ClusterRecord{}, "metrics-server,local-path"},
+		{"new, without addons", config.NoAddons, config.ClusterRecord{}, ""},
+		{"new, with one", config.AddonLocalPath, config.ClusterRecord{}, config.AddonLocalPath},
 		{"created without addons", "", made(t, "KUBE_BOOTSTRAP_ADDONS", config.NoAddons), ""},
 		{"created by an older program", "", made(t), ""},
 		{"created with one", "", made(t, "KUBE_BOOTSTRAP_ADDONS", config.AddonLocalPath), config.AddonLocalPath},
@@ -89,7 +89,7 @@ func TestANewClusterHasTheContainedAddons(t *testing.T) {
 		}
 		cfg, origins, err := Load("", hostEnv(pairs...), nil)
 		must.NoError(t, err)
-		cfg, _, err = cfg.WithMade(c.m, origins)
+		cfg, _, err = cfg.WithRecord(c.m, origins)
 		must.NoError(t, err)
 		if got := strings.Join(cfg.Addons, ","); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)

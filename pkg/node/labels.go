@@ -20,65 +20,65 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Marks are the labels and taints that the settings request for a node.
-type Marks struct {
+// LabelsAndTaints are the labels and taints that the settings request for a node.
+type LabelsAndTaints struct {
 	Labels []config.Label `json:"labels,omitempty"`
 	Taints []config.Taint `json:"taints,omitempty"`
-	// Own means that the node's kubelet applies the marks. The API server
+	// ByKubelet means that the node's kubelet applies the labels and taints. The API server
 	// allows it to change its labels, but not its taints after the
 	// registration.
-	Own bool `json:"-"`
+	ByKubelet bool `json:"-"`
 }
 
-// Mark applies labels and taints to the node and removes what earlier settings
+// Label applies labels and taints to the node and removes what earlier settings
 // added. The kubelet itself only applies them when it registers the
 // node.
 // https://github.com/kubernetes/kubernetes/blob/v1.37.2/pkg/kubelet/kubelet_node_status.go#L125-L139
-func (n Node) Mark(marks Marks) step.Step {
+func (n Node) Label(want LabelsAndTaints) step.Step {
 	return step.Step{
 		ID: "label-node", Name: "label the node",
 		Waits: true,
 		Check: func(ctx context.Context) (step.Diff, error) {
 			node, err := n.get(ctx)
 			if err != nil {
-				// A node that does not exist yet lacks all marks, also those of its kubelet.
+				// A node that does not exist yet lacks all labels and taints, also those of its kubelet.
 				none := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.Name}}
-				all := Marks{Labels: marks.Labels, Taints: marks.Taints}
+				all := LabelsAndTaints{Labels: want.Labels, Taints: want.Taints}
 				return step.DiffOf(kube.NoAnswer(err), all.changes(none, all).diff...)
 			}
-			before, err := n.given(ctx, node, marks.Own)
+			before, err := n.given(ctx, node, want.ByKubelet)
 			if err != nil {
 				return nil, kube.NoAnswer(err)
 			}
-			return marks.changes(node, before).diff, nil
+			return want.changes(node, before).diff, nil
 		},
 		Apply: func(ctx context.Context) error {
-			return kube.Await(ctx, n.watch, func(o runtime.Object) error { return n.mark(ctx, o.(*corev1.Node), marks) }, n.Explain)
+			return kube.Await(ctx, n.watch, func(o runtime.Object) error { return n.label(ctx, o.(*corev1.Node), want) }, n.Explain)
 		},
 	}
 }
 
-// mark remembers the marks before it applies them, because a run that is killed
+// label remembers the labels and taints before it applies them, because a run that is killed
 // in between has given them as well.
-func (n Node) mark(ctx context.Context, node *corev1.Node, marks Marks) error {
-	before, err := n.given(ctx, node, marks.Own)
+func (n Node) label(ctx context.Context, node *corev1.Node, want LabelsAndTaints) error {
+	before, err := n.given(ctx, node, want.ByKubelet)
 	if err != nil {
 		return err
 	}
-	changes := marks.changes(node, before)
+	changes := want.changes(node, before)
 	if len(changes.diff) == 0 {
 		return nil
 	}
-	if marks.Own {
+	if want.ByKubelet {
 		return n.patch(ctx, changes.patch())
 	}
-	if err := n.remember(ctx, node, before.and(marks)); err != nil {
+	if err := n.remember(ctx, node, before.and(want)); err != nil {
 		return err
 	}
 	if err := n.patch(ctx, changes.patch()); err != nil {
 		return err
 	}
-	return n.remember(ctx, node, marks)
+	return n.remember(ctx, node, want)
 }
 
 type changes struct {
@@ -89,18 +89,18 @@ type changes struct {
 	version    string // resource version of the node; empty if the taints do not change
 }
 
-// changes compares the node with the marks, and with the marks of earlier settings.
-func (m Marks) changes(node *corev1.Node, before Marks) changes {
+// changes compares the node with the labels and taints, and with the labels and taints of earlier settings.
+func (m LabelsAndTaints) changes(node *corev1.Node, before LabelsAndTaints) changes {
 	c := changes{labels: map[string]*string{}, taints: node.Spec.Taints}
 	c.label(node, before.Labels, m.Labels)
-	if !m.Own {
+	if !m.ByKubelet {
 		c.taint(node, before.Taints, m.Taints)
 	}
 	if text(m) == text(before) {
 		return c
 	}
 	c.diff = append(c.diff, "remember the labels and taints of the settings of node "+node.Name)
-	if m.Own {
+	if m.ByKubelet {
 		c.annotation = text(m)
 	}
 	return c
@@ -188,7 +188,7 @@ func (c changes) patch() string {
 		metadata["labels"] = c.labels
 	}
 	if c.annotation != "" {
-		metadata["annotations"] = map[string]string{marksAnnotation: c.annotation}
+		metadata["annotations"] = map[string]string{labelsAnnotation: c.annotation}
 	}
 	all := map[string]any{"metadata": metadata}
 	if c.version != "" {
@@ -204,26 +204,26 @@ func (c changes) patch() string {
 // its rights, a kubelet could remove a taint of an administrator. It remembers
 // in a ConfigMap, which no kubelet can write.
 const (
-	marksAnnotation = "kube-bootstrap.dev/marks"
-	marksConfigMap  = "kube-bootstrap-marks" // in kube-system, a key per node
+	labelsAnnotation = "kube-bootstrap.dev/marks"
+	labelsConfigMap  = "kube-bootstrap-marks" // in kube-system, a key per node
 )
 
 type given struct {
-	UID   types.UID `json:"uid"` // of the node: another node of this name was given nothing
-	Marks `json:",inline"`
+	UID             types.UID `json:"uid"` // of the node: another node of this name was given nothing
+	LabelsAndTaints `json:",inline"`
 }
 
-func (n Node) given(ctx context.Context, node *corev1.Node, own bool) (Marks, error) {
-	var before Marks
+func (n Node) given(ctx context.Context, node *corev1.Node, own bool) (LabelsAndTaints, error) {
+	var before LabelsAndTaints
 	if own {
-		_ = json.Unmarshal([]byte(node.Annotations[marksAnnotation]), &before) // missing or invalid: there is nothing to remove
+		_ = json.Unmarshal([]byte(node.Annotations[labelsAnnotation]), &before) // missing or invalid: there is nothing to remove
 		return before, nil
 	}
 	client, err := n.API.Client()
 	if err != nil {
 		return before, err
 	}
-	all, err := client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, marksConfigMap, metav1.GetOptions{})
+	all, err := client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, labelsConfigMap, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return before, nil
 	}
@@ -235,22 +235,22 @@ func (n Node) given(ctx context.Context, node *corev1.Node, own bool) (Marks, er
 		err = json.Unmarshal([]byte(data), &g)
 	}
 	if g.UID == node.UID {
-		before = g.Marks
+		before = g.LabelsAndTaints
 	}
 	return before, err
 }
 
-func (n Node) remember(ctx context.Context, node *corev1.Node, marks Marks) error {
-	data := map[string]string{n.Name: text(given{node.UID, marks})}
+func (n Node) remember(ctx context.Context, node *corev1.Node, want LabelsAndTaints) error {
+	data := map[string]string{n.Name: text(given{node.UID, want})}
 	patch := []byte(text(map[string]any{"data": data}))
 	client, err := n.API.Client()
 	if err != nil {
 		return err
 	}
 	maps := client.CoreV1().ConfigMaps(metav1.NamespaceSystem)
-	_, err = maps.Patch(ctx, marksConfigMap, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: kube.FieldManager})
+	_, err = maps.Patch(ctx, labelsConfigMap, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: kube.FieldManager})
 	if apierrors.IsNotFound(err) {
-		first := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: marksConfigMap}, Data: data}
+		first := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: labelsConfigMap}, Data: data}
 		_, err = maps.Create(ctx, first, metav1.CreateOptions{FieldManager: kube.FieldManager})
 	}
 	if err != nil {
@@ -259,8 +259,8 @@ func (n Node) remember(ctx context.Context, node *corev1.Node, marks Marks) erro
 	return nil
 }
 
-func (m Marks) and(other Marks) Marks {
-	return Marks{Labels: union(m.Labels, other.Labels), Taints: union(m.Taints, other.Taints)}
+func (m LabelsAndTaints) and(other LabelsAndTaints) LabelsAndTaints {
+	return LabelsAndTaints{Labels: union(m.Labels, other.Labels), Taints: union(m.Taints, other.Taints)}
 }
 
 // union returns the values of two lists, in the order of their texts.

@@ -29,10 +29,10 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Resident is the agent of this host. Its parts run independently of one
+// Agent is the agent of this host. Its parts run independently of one
 // another, and each retries after an error.
-type Resident struct {
-	Lock agent.Lock // held during repairs
+type Agent struct {
+	Lock agent.TakeLock // held during repairs
 	Log  func(string)
 
 	in      *agent.Inbox
@@ -41,7 +41,7 @@ type Resident struct {
 }
 
 // Run runs the agent until ctx ends.
-func (r Resident) Run(ctx context.Context) error {
+func (r Agent) Run(ctx context.Context) error {
 	r.in, r.outages, r.hosts = agent.NewInbox(), &outages{}, agent.NewSignal()
 	if err := r.makeOverlay(); err != nil {
 		r.failed("make the link of the overlay")(err)
@@ -54,9 +54,9 @@ func (r Resident) Run(ctx context.Context) error {
 		"finish restarts of Docker":   r.onHost(r.finishRestarts),
 	}
 	// A run that repairs an unreadable role restarts the agent.
-	if err == nil && saved.Role == local.Master {
-		for name, a := range answers {
-			parts[name] = whenOpen(r.onHost(func(ctx context.Context, h *local.Host) error { return r.answer(ctx, h, name, a) }))
+	if err == nil && saved.Role == local.ControlPlane {
+		for name, a := range requestHandlers {
+			parts[name] = whenOpen(r.onHost(func(ctx context.Context, h *local.Host) error { return r.handle(ctx, h, name, a) }))
 		}
 		parts["serve etcd to workers"] = r.onHost(serveEtcd)
 		parts["keep room in etcd"] = r.onHost(r.keepRoom)
@@ -80,18 +80,18 @@ func (r Resident) Run(ctx context.Context) error {
 	return nil
 }
 
-func (r Resident) failed(part string) func(error) {
+func (r Agent) failed(part string) func(error) {
 	return func(err error) { r.Log(fmt.Sprintf("%s: %v", part, err)) }
 }
 
 // makeOverlay creates the overlay link before the balancer starts: otherwise
 // flanneld, which reaches etcd through the balancer, may create it first.
-func (r Resident) makeOverlay() error {
+func (r Agent) makeOverlay() error {
 	if !local.Complete(host.Files{}) {
 		return nil
 	}
 	h, err := local.InForce(host.Files{})
-	if err != nil || !h.OwnNetwork() {
+	if err != nil || !h.ManagesNetwork() {
 		return err
 	}
 	return flannel.EnsureVTEP(h.Config.FlannelBackend, h.Config.IPAddress)
@@ -99,25 +99,25 @@ func (r Resident) makeOverlay() error {
 
 // balance runs the balancer of this host until ctx ends. It reports changes of
 // the list of control planes, and the end of a long outage.
-func (r Resident) balance(ctx context.Context) error {
+func (r Agent) balance(ctx context.Context) error {
 	s, err := balancer.ReadSettings(host.Files{})
 	if err != nil {
 		return err
 	}
 	credentials := etcd.Credentials{Files: host.Files{}, CA: s.EtcdCA, Cert: s.Cert, Key: s.Key}
-	return balancer.Serve(ctx, host.Files{}, s, func(ctx context.Context, tell func([]balancer.ControlPlane)) error {
+	return balancer.Serve(ctx, host.Files{}, s, func(ctx context.Context, report func([]balancer.Backend)) error {
 		return agent.WhileUnchanged(ctx, host.Files{}, func(ctx context.Context) error {
 			client, err := credentials.Connect(ctx, "https://"+s.EtcdAddress())
 			if err != nil {
 				return err
 			}
 			defer client.Close()
-			return etcd.WatchListed(ctx, client, func(list []etcd.Entry) {
-				var all []balancer.ControlPlane
+			return etcd.WatchListed(ctx, client, func(list []etcd.ControlPlaneEntry) {
+				var all []balancer.Backend
 				for _, e := range list {
-					all = append(all, balancer.ControlPlane{IP: e.IP, Joining: e.Joining})
+					all = append(all, balancer.Backend{IP: e.IP, Joining: e.Joining})
 				}
-				tell(all)
+				report(all)
 				r.in.Put(agent.Cluster)
 				r.hosts.Give()
 			})
@@ -146,7 +146,7 @@ func whenOpen(part func(context.Context) error) func(context.Context) error {
 }
 
 // onHost returns the part that does this with the settings in force.
-func (r Resident) onHost(do func(context.Context, *local.Host) error) func(context.Context) error {
+func (r Agent) onHost(do func(context.Context, *local.Host) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		h, err := local.InForce(host.Files{})
 		if err != nil {
@@ -156,7 +156,7 @@ func (r Resident) onHost(do func(context.Context, *local.Host) error) func(conte
 	}
 }
 
-func (r Resident) answer(ctx context.Context, h *local.Host, part string, a answer) error {
+func (r Agent) handle(ctx context.Context, h *local.Host, part string, a requestHandler) error {
 	asked, p := agent.NewSignal(), parts.InForce(h)
 	go kube.Follow(ctx, requests(a.signer), func(e watch.Event) {
 		if e.Type != watch.Modified {
@@ -167,13 +167,13 @@ func (r Resident) answer(ctx context.Context, h *local.Host, part string, a answ
 	return nil
 }
 
-// answer is what a control plane does with the requests of a signer.
-type answer struct {
+// requestHandler is what a control plane does with the requests of a signer.
+type requestHandler struct {
 	signer string
 	do     func(context.Context, parts.Parts) error
 }
 
-var answers = map[string]answer{
+var requestHandlers = map[string]requestHandler{
 	"approve": {certificatesv1.KubeletServingSignerName, func(ctx context.Context, p parts.Parts) error {
 		return membership.Approve(ctx, p.Etcd, p.Network)
 	}},
@@ -197,7 +197,7 @@ func limited(h *local.Host, do func(context.Context) error) func(context.Context
 	}
 }
 
-func (r Resident) repair(ctx context.Context) error {
+func (r Agent) repair(ctx context.Context) error {
 	units := initsystem.Open()
 	for _, e := range r.engines() {
 		go e.Watch(ctx, units, r.in)
@@ -205,16 +205,16 @@ func (r Resident) repair(ctx context.Context) error {
 	go agent.WatchKernel(ctx, r.in, r.failed("watch the kernel"))
 	go agent.Forever(ctx, r.onHost(r.watchFiles), r.failed("watch files"))
 	go agent.Forever(ctx, r.onHost(r.watchLeases), r.failed("watch the leases"))
-	return agent.Repairer{Files: host.Files{}, Duties: r.duties, Lock: r.Lock, Log: r.Log}.Run(ctx, r.in)
+	return agent.Repairer{Files: host.Files{}, Reconcilers: r.reconcilers, TakeLock: r.Lock, Log: r.Log}.Run(ctx, r.in)
 }
 
-func (r Resident) engines() []agent.Engine {
-	dockerd := func(event agent.Event, unit, socket string) agent.Engine {
-		return agent.Engine{Event: event, Unit: unit, Socket: socket, Follow: func(ctx context.Context, up, changed func()) error {
+func (r Agent) engines() []agent.WatchedEngine {
+	dockerd := func(event agent.Events, unit, socket string) agent.WatchedEngine {
+		return agent.WatchedEngine{Event: event, Unit: unit, Socket: socket, Follow: func(ctx context.Context, up, changed func()) error {
 			return docker.Follow(ctx, socket, up, changed)
 		}}
 	}
-	return []agent.Engine{
+	return []agent.WatchedEngine{
 		dockerd(agent.MainDocker, "docker", local.MainSocket),
 		dockerd(agent.BootstrapDocker, "docker-bootstrap", bootstrapdocker.Socket),
 		{Event: agent.Containerd, Follow: func(ctx context.Context, up, changed func()) error {
@@ -227,9 +227,9 @@ func (r Resident) engines() []agent.Engine {
 	}
 }
 
-// duties returns no duties while a run has not completed, or while a newer
+// reconcilers returns no reconcilers while a run has not completed, or while a newer
 // executable is installed that will replace this process.
-func (r Resident) duties() (agent.Groups, error) {
+func (r Agent) reconcilers() (agent.Groups, error) {
 	if !local.Complete(host.Files{}) || !process.SelfInstalled(host.Files{}, local.Binary) {
 		return nil, nil
 	}
@@ -237,5 +237,5 @@ func (r Resident) duties() (agent.Groups, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Upkeep(h, r.outages), nil
+	return Reconcilers(h, r.outages), nil
 }

@@ -17,29 +17,29 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// front is a container with a fixed address that forwards connections to
+// loadBalancer is a container with a fixed address that forwards connections to
 // the API server of any control plane that is ready, however many control
 // planes there are. It runs this program from an image of its own, without
 // credentials, without capabilities, and with a read-only file system.
-type front struct{ Setup }
+type loadBalancer struct{ Setup }
 
-// Front returns the step that starts the front in the cluster's network.
-func (u Setup) Front() step.Step {
-	if u.Topology.Masters() == 0 {
+// LoadBalancer returns the step that starts the load balancer in the cluster's network.
+func (u Setup) LoadBalancer() step.Step {
+	if u.Topology.ControlPlanes() == 0 {
 		return step.Step{}
 	}
-	f := front{u}
-	return runStep("front", "lead to the control planes of "+u.Cluster.Name, u.Cluster, f.container, f.publish)
+	f := loadBalancer{u}
+	return runStep("load-balancer", "lead to the control planes of "+u.Cluster.Name, u.Cluster, f.container, f.publish)
 }
 
-// container describes the front. An existing front keeps its published ports,
+// container describes the load balancer. An existing load balancer keeps its published ports,
 // because not every command knows the settings of the cluster.
-func (f front) container(ctx context.Context) (docker.Container, programImage, error) {
+func (f loadBalancer) container(ctx context.Context) (docker.Container, programImage, error) {
 	image, err := newProgramImage("kube-bootstrap/front:", f.Binary, nil)
 	if err != nil {
 		return docker.Container{}, image, err
 	}
-	name := containers.FrontName(f.Cluster.Name)
+	name := containers.LoadBalancerName(f.Cluster.Name)
 	now, exists, err := f.Cluster.Attached(ctx, name)
 	if err != nil {
 		return docker.Container{}, image, err
@@ -58,18 +58,18 @@ func (f front) container(ctx context.Context) (docker.Container, programImage, e
 	}
 	return docker.Container{
 		Name: name, Image: image.name,
-		Command: []string{"/kube-bootstrap", "front", "--name", controlPlaneName, "--port", strconv.Itoa(int(port))},
+		Command: []string{"/kube-bootstrap", "load-balancer", "--name", controlPlaneName, "--port", strconv.Itoa(int(port))},
 		Env:     []string{"GOGC=25"}, // its heap is small: a few addresses and connections
 		Restart: "unless-stopped",
-		On:      docker.Attachment{Cluster: f.Cluster.Name, Network: f.Cluster.Name, Addr: topology.FrontAddr(f.Subnet), Ports: ports, HostIP: on},
+		On:      docker.Attachment{Cluster: f.Cluster.Name, Network: f.Cluster.Name, Addr: topology.LoadBalancerAddr(f.Subnet), Ports: ports, HostIP: on},
 	}, image, nil
 }
 
-// publish publishes the front's port on the engine's machine, for clients
+// publish publishes the load balancer's port on the engine's machine, for clients
 // without a route to the containers: the engine may run in a virtual machine or
 // on another machine. Without --apiserver-port it tries the same pseudo-random
 // ports each time, because only the engine knows which ports are free.
-func (f front) publish(ctx context.Context, c docker.Container) error {
+func (f loadBalancer) publish(ctx context.Context, c docker.Container) error {
 	const tries = 10
 	if len(c.On.Ports) > 0 {
 		return f.run(ctx, c)
@@ -92,7 +92,7 @@ func (f front) publish(ctx context.Context, c docker.Container) error {
 
 // run publishes the ports on all addresses if the engine's machine does not have
 // the address by which this machine reaches it, as behind address translation.
-func (f front) run(ctx context.Context, c docker.Container) error {
+func (f loadBalancer) run(ctx context.Context, c docker.Container) error {
 	err := f.Cluster.Engine.Run(ctx, c)
 	if !errors.Is(err, docker.ErrNoHostIP) {
 		return err

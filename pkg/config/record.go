@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// Made holds the settings that a cluster was created with, keyed by the fields
+// ClusterRecord holds the settings that a cluster was created with, keyed by the fields
 // of the configuration file. It is stored with the cluster as JSON. A field
 // that is missing in it, or unknown to this program, is not compared, so that a
 // program with more settings or other defaults accepts the same cluster.
-type Made struct {
+type ClusterRecord struct {
 	Given    map[string]string `json:"given,omitempty"`    // values given by the user
 	Defaults map[string]string `json:"defaults,omitempty"` // all other values, as the program set them at that time
 }
@@ -33,12 +33,12 @@ func describing() []Setting {
 func (s Setting) changes() bool { return s.Change != Never && !strings.HasSuffix(s.Field, "Version") }
 
 // Value returns the value of a setting; "" if it is not recorded.
-func (m Made) Value(field string) string {
+func (m ClusterRecord) Value(field string) string {
 	value, _ := m.recorded(field)
 	return value
 }
 
-func (m Made) recorded(field string) (value string, found bool) {
+func (m ClusterRecord) recorded(field string) (value string, found bool) {
 	if value, found = m.Given[field]; !found {
 		value, found = m.Defaults[field]
 	}
@@ -47,7 +47,7 @@ func (m Made) recorded(field string) (value string, found bool) {
 
 // Config returns the recorded settings as values; the others are not set. The error names
 // the recorded values that this program cannot read.
-func (m Made) Config() (c Config, err error) {
+func (m ClusterRecord) Config() (c Config, err error) {
 	var errs []error
 	for _, s := range describing() {
 		if text, found := m.recorded(s.Field); found {
@@ -59,9 +59,9 @@ func (m Made) Config() (c Config, err error) {
 	return c, errors.Join(errs...)
 }
 
-// Made returns these settings as the record of a new cluster.
-func (c Config) Made(origins Origins) Made {
-	m := Made{Given: map[string]string{}, Defaults: map[string]string{}}
+// Record returns these settings as the record of a new cluster.
+func (c Config) Record(origins Origins) ClusterRecord {
+	m := ClusterRecord{Given: map[string]string{}, Defaults: map[string]string{}}
 	for _, s := range describing() {
 		values := m.Given
 		if origins[s.Field].Source == FromDefault {
@@ -72,11 +72,11 @@ func (c Config) Made(origins Origins) Made {
 	return m
 }
 
-// WithMade sets each setting that was not given to the value that the cluster was
+// WithRecord sets each setting that was not given to the value that the cluster was
 // created with. A new cluster gets newClusterAddons. It also returns the settings
 // that were given with another value and that an existing cluster cannot change. The
 // error is that of Made.Config.
-func (c Config) WithMade(m Made, origins Origins) (Config, []Difference, error) {
+func (c Config) WithRecord(m ClusterRecord, origins Origins) (Config, []Difference, error) {
 	recorded, err := m.Config()
 	if err != nil {
 		return c, nil, err
@@ -127,7 +127,7 @@ func (o Origins) Said(field string) string {
 
 // Includes reports whether a cluster that was created with m has all values of
 // now. A field that m does not contain counts as equal.
-func (m Made) Includes(now Made) bool {
+func (m ClusterRecord) Includes(now ClusterRecord) bool {
 	for _, values := range []map[string]string{now.Given, now.Defaults} {
 		for field, value := range values {
 			if was, found := m.recorded(field); found && was != value {
@@ -138,11 +138,11 @@ func (m Made) Includes(now Made) bool {
 	return true
 }
 
-// Remembered resets addons and cniPlugin if their values come from the cluster's
+// WithoutRecordedFiles resets addons and cniPlugin if their values come from the cluster's
 // record: the manifests may no longer exist on this machine, and the hosts have
 // their own copies. With the addons go their addresses. Use it only if the cluster
 // is not created again.
-func (c Config) Remembered(origins Origins) Config {
+func (c Config) WithoutRecordedFiles(origins Origins) Config {
 	for _, field := range []string{"addons", "cniPlugin"} {
 		if origins[field].Source == FromCluster {
 			c = c.Reset(field)

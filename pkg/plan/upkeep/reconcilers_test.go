@@ -17,16 +17,16 @@ func upkeepOf(t *testing.T, role string) agent.Groups {
 	cfg.HostName, cfg.IPAddress, cfg.MasterIP, cfg.Join = "one", netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("10.0.0.9"), role == local.Worker
 	h := &local.Host{Config: cfg, Files: host.Files{Root: t.TempDir()}, Saved: local.Saved{Role: role, Config: cfg}}
 	must.NoError(t, h.Files.Put([]host.File{local.CompleteMark}))
-	return Upkeep(h, &outages{})
+	return Reconcilers(h, &outages{})
 }
 
 // TestEachDutyIsFoundByItsName: the agent records the pauses between repairs by the name of a
 // step, and looks at a step only after its events.
 func TestEachDutyIsFoundByItsName(t *testing.T) {
-	for _, role := range []string{local.Master, local.Worker} {
-		for name, duties := range upkeepOf(t, role) {
+	for _, role := range []string{local.ControlPlane, local.Worker} {
+		for name, reconcilers := range upkeepOf(t, role) {
 			seen := map[string]bool{}
-			for _, d := range duties {
+			for _, d := range reconcilers {
 				switch {
 				case d.On == 0:
 					t.Errorf("%s, %s: no event leads to %q", role, name, d.Step.Name)
@@ -44,31 +44,31 @@ func TestEachDutyIsFoundByItsName(t *testing.T) {
 // TestOnlyAControlPlaneHasEtcd: the agent of a worker repairs neither etcd nor what control
 // planes share.
 func TestOnlyAControlPlaneHasEtcd(t *testing.T) {
-	for role, want := range map[string]bool{local.Master: true, local.Worker: false} {
+	for role, want := range map[string]bool{local.ControlPlane: true, local.Worker: false} {
 		groups, has := upkeepOf(t, role), map[string]bool{}
-		for _, duties := range groups {
-			for _, d := range duties {
+		for _, reconcilers := range groups {
+			for _, d := range reconcilers {
 				has[d.Step.Name] = true
 			}
 		}
 		for _, name := range []string{"start etcd", "list this control plane"} {
 			if has[name] != want {
-				t.Errorf("%s: %q is a duty: %t", role, name, has[name])
+				t.Errorf("%s: %q is a reconciler: %t", role, name, has[name])
 			}
 		}
 		if len(groups["cluster"]) > 0 != want {
-			t.Errorf("%s: duties for the cluster: %d", role, len(groups["cluster"]))
+			t.Errorf("%s: reconcilers for the cluster: %d", role, len(groups["cluster"]))
 		}
 		if !has["start flanneld"] || !has["start the kubelet"] {
-			t.Errorf("%s: flanneld or the kubelet is no duty", role)
+			t.Errorf("%s: flanneld or the kubelet has no reconciler", role)
 		}
 	}
 }
 
-// TestFlanneldFollowsEtcd: each duty of the overlay may need the one before.
+// TestFlanneldFollowsEtcd: each reconciler of the overlay may need the one before.
 func TestFlanneldFollowsEtcd(t *testing.T) {
 	var order []string
-	for _, d := range upkeepOf(t, local.Master)["overlay"] {
+	for _, d := range upkeepOf(t, local.ControlPlane)["overlay"] {
 		order = append(order, d.Step.Name)
 	}
 	if len(order) < 2 || order[0] != "start etcd" || order[1] != "start flanneld" {
