@@ -82,10 +82,10 @@ docs: | $(OUT) ## generate the pages of docs/ that come from the program
 flags: ## generate the lists of the components' flags in pkg/catalog/flags from the programs that were built on this machine
 	go run ./test/flags $${XDG_CACHE_HOME:-$$HOME/.cache}/kube-bootstrap/parts pkg/catalog/flags
 
-bench: build ## measure five new clusters beside kubeadm's on the same hosts
+bench: build ## measure five new clusters beside kubeadm's on the same hosts and, with EARLIER=FILE, beside those of an earlier program
 	scripts/install-tools.sh
 	scripts/start-docker.sh
-	go test -tags 'e2e bench' -run 'TestBench$$' -v -count 1 -timeout 30m ./test/e2e
+	go test -tags 'e2e bench' -run 'TestBench$$' -v -count 1 -timeout 45m ./test/e2e
 
 bench-cluster: build ## measure the creation and the return of clusters of 1, 2 and 4 workers
 	scripts/install-tools.sh

@@ -50,6 +50,7 @@ type Options struct {
 	KeepImages    bool // Clean keeps the host images
 	FirstSnapshot bool // save a snapshot when the cluster is up for the first time
 	Recreate      bool // remove the cluster first, but not its snapshots
+	Incomplete    bool // Up is called again, with more: until then it does not record that the cluster is up
 
 	Made config.ClusterRecord // the settings, to be recorded with the cluster
 

@@ -53,7 +53,7 @@ func (u up) run(ctx context.Context, state topology.State) error {
 	if err == nil && !complete {
 		err = u.create(ctx)
 	}
-	if err != nil {
+	if err != nil || u.options.Incomplete {
 		return err
 	}
 	return u.saveFirst(ctx)
@@ -84,6 +84,9 @@ func (u up) create(ctx context.Context) error {
 	if err := begin(ctx, c.setup, options, remains, c.others(), c.plan()); err != nil {
 		join.revoke(ctx)
 		return err
+	}
+	if u.options.Incomplete {
+		return nil
 	}
 	return u.finish(ctx)
 }

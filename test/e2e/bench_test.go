@@ -17,21 +17,31 @@ const benchRuns = 5
 
 // TestBench makes the same cluster again and again, on hosts that have the
 // images, in turn with kubeadm, and prints medians, and then what both use while
-// nothing happens. It asserts no time.
+// nothing happens. It asserts no time. EARLIER names the file of an earlier
+// program, which is then measured in turn with this one.
 func TestBench(t *testing.T) {
 	made := hosts(t, "docker-28.5", "10.193.9.0/24", "bench-a", "bench-b")
-	b := bench{master: made[0], worker: made[1], figures: newFigures()}
+	b := bench{master: made[0], worker: made[1], program: built.binary, figures: newFigures()}
 	b.worker.sh(t, "mkdir /root/probe && cp /usr/local/bin/probe /root/probe/ && tar -C /root/probe -c . | docker import - "+probeImage)
 	nothing := func() {}
 	b.once(t, nothing) // loads the images
 	b.figures = newFigures()
 	p := newPeer(t, b.master, b.worker)
+	earlier := bench{b.master, b.worker, os.Getenv("EARLIER"), newFigures()}
 	for range benchRuns {
+		if earlier.program != "" {
+			earlier.once(t, nothing)
+		}
 		b.once(t, nothing)
 		p.once(t, nothing)
 	}
+	if earlier.program != "" {
+		fmt.Print("\nthe earlier program\n", earlier.figures.table(p.figures))
+	}
 	used := idle{bare: usages(t, 0, b.master, b.worker)}
-	bench{b.master, b.worker, newFigures()}.once(t, func() { used.ours = usages(t, time.Minute, b.master, b.worker) })
+	bench{b.master, b.worker, b.program, newFigures()}.once(t, func() {
+		used.ours = usages(t, time.Minute, b.master, b.worker)
+	})
 	peer{p.master, p.worker, newFigures()}.once(t, func() { used.peers = usages(t, time.Minute, p.master, p.worker) })
 	timeline := []byte(b.master.sh(t, "cat /root/timeline.json"))
 	if err := os.WriteFile("../../_output/timeline.json", timeline, 0o644); err != nil {
@@ -42,12 +52,16 @@ func TestBench(t *testing.T) {
 
 type bench struct {
 	master, worker machine
+	program        string // a file on this machine
 	figures        figures
 }
 
 // once makes a cluster, calls use and takes the cluster back.
 func (b bench) once(t *testing.T, use func()) {
 	t.Helper()
+	for _, m := range []machine{b.master, b.worker} {
+		m.put(t, b.program, "/usr/local/bin/kube-bootstrap")
+	}
 	b.master.sh(t, "probe watch "+b.master.name+" "+b.worker.name+" </dev/null >/run/bench 2>&1 &")
 	made := b.master.timed(t, "kube-bootstrap master --progress json --timeline /root/timeline.json --bundle "+bundle)
 	b.figures.steps("master", made)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"strings"
 	"time"
 
@@ -49,30 +50,63 @@ func up(con *console.Console, c *cobra.Command, flags upFlags) error {
 		return err
 	}
 	defer made.release()
-	o := made.options
-	o.Bundle = cmp.Or(o.Bundle, made.keptBundle)
 	runner, err := con.Begin()
 	if err != nil {
 		return err
 	}
 	started := time.Now()
-	if o.Bundle == "" {
-		if o.Bundle, err = imagesOf(c.Context(), con.Say, runner, made.settings); err != nil {
+	o := made.options
+	if o.Bundle = cmp.Or(o.Bundle, made.keptBundle); o.Bundle == "" {
+		if o.Bundle, err = made.makeImages(c.Context(), con, runner, flags.kubeconfig); err != nil {
 			return err
 		}
 	}
-	if o.Components, err = buildPrograms(c.Context(), runner, o,
-		offline.ProgramOptions{Base: o.Bundle, K8sDir: made.checkout}); err != nil {
-		return err
-	}
-	advice := func(err error) string { return adviceAfterUp(c.Context(), o, err) }
-	err = drawn(runner, advice, func(emit func(session.HostEvent)) error { return cluster.Up(c.Context(), o, emit) })
-	if err != nil {
+	if err := made.create(c.Context(), runner, o); err != nil {
 		return err
 	}
 	con.Done(started, "cluster "+o.Name+" is up")
 	return errors.Join(hint(c.Context(), con, o, flags.kubeconfig),
 		mergeKubeconfig(c.Context(), con, o, flags.kubeconfig))
+}
+
+// makeImages makes the bundle and returns its path. If programs of addons must be compiled for it,
+// the cluster is created before that, without addons.
+func (r upRequest) makeImages(
+	ctx context.Context, con *console.Console, runner *step.Runner, kubeconfig string,
+) (string, error) {
+	images, err := bundles.ForHosts(ctx, con.Say, r.settings)
+	if err == nil && images.Base != nil && r.withoutAddons != nil {
+		err = r.createWithoutAddons(ctx, con, runner, *images.Base, kubeconfig)
+	}
+	if err == nil {
+		err = runner.Do(ctx, images.Plan)
+	}
+	return images.Bundle, err
+}
+
+func (r upRequest) createWithoutAddons(
+	ctx context.Context, con *console.Console, runner *step.Runner, images bundles.Images, kubeconfig string,
+) error {
+	if err := runner.Do(ctx, images.Plan); err != nil {
+		return err
+	}
+	o := *r.withoutAddons
+	o.Bundle = images.Bundle
+	if err := r.create(ctx, runner, o); err != nil {
+		return err
+	}
+	con.Say("cluster " + o.Name + " is up and can be used; its addons follow as soon as their images are built")
+	return mergeKubeconfig(ctx, con, o, kubeconfig)
+}
+
+// create builds what a checkout has changed, and creates the cluster.
+func (r upRequest) create(ctx context.Context, runner *step.Runner, o cluster.Options) (err error) {
+	if o.Components, err = buildPrograms(ctx, runner, o,
+		offline.ProgramOptions{Base: o.Bundle, K8sDir: r.checkout}); err != nil {
+		return err
+	}
+	advice := func(err error) string { return adviceAfterUp(ctx, o, err) }
+	return drawn(runner, advice, func(emit func(session.HostEvent)) error { return cluster.Up(ctx, o, emit) })
 }
 
 // adviceAfterUp returns the next step for the user. A failed Up has removed
@@ -150,8 +184,12 @@ func nameFlag(o session.Selection) string {
 }
 
 type upRequest struct {
-	settings   config.Config
-	options    cluster.Options
+	settings config.Config
+	options  cluster.Options
+	// withoutAddons creates the cluster before the images of its addons are built; nil for a cluster
+	// that exists, has no addons, or is built from a checkout.
+	withoutAddons *cluster.Options
+
 	checkout   string // Kubernetes checkout to build from; "" for none
 	keptBundle string // bundle that the hosts loaded; "" if this machine does not have it
 	release    func() // ends the reservation of the subnet
@@ -248,5 +286,20 @@ func completed(cfg config.Config, origins config.Origins, flags upFlags, there *
 	}
 	r.options.Made, r.options.Kubernetes = made, v.Kubernetes
 	r.options.Retain, r.options.FirstSnapshot, r.options.Recreate = flags.retain, flags.snapshot, flags.recreate
-	return r, nil
+	if len(there.Nodes) == 0 && len(cfg.Addons) > 0 && r.checkout == "" {
+		r.withoutAddons, err = withoutAddons(r.options, cfg, origins)
+	}
+	return r, err
+}
+
+// withoutAddons returns the options of a cluster whose hosts get no addons yet.
+func withoutAddons(o cluster.Options, cfg config.Config, origins config.Origins) (*cluster.Options, error) {
+	fields := []string{"addons", "loadBalancerAddresses"}
+	origins = maps.Clone(origins)
+	for _, field := range fields {
+		delete(origins, field)
+	}
+	bare, err := toClusterOptions(cfg.Reset(fields...), origins)
+	o.MasterArgs, o.Manifests, o.Incomplete = bare.MasterArgs, bare.Manifests, true
+	return &o, err
 }

@@ -88,9 +88,14 @@ func reup(
 	}
 	if made.Bundle == "" {
 		cfg.KubernetesVersion, cfg.Addons = made.Kubernetes, config.AddonNames()
-		if made.Bundle, err = imagesOf(ctx, con.Say, runner, cfg); err != nil {
+		images, err := bundles.ForHosts(ctx, con.Say, cfg)
+		if err == nil {
+			err = runner.Do(ctx, images.Plan)
+		}
+		if err != nil {
 			return err
 		}
+		made.Bundle = images.Bundle
 	}
 	o.Kubernetes, o.Bundle = made.Kubernetes, ""
 	if o.Components, err = buildPrograms(ctx, runner, o,
@@ -120,15 +125,6 @@ func whatToReup(ctx context.Context, cfg config.Config, o cluster.Options) (clus
 	}
 	v, err := image.For(made.Kubernetes, image.Versions{})
 	return made, v, err
-}
-
-// imagesOf makes the bundle for the hosts of a cluster, and returns its path.
-func imagesOf(ctx context.Context, say func(string), runner *step.Runner, cfg config.Config) (string, error) {
-	images, path, err := bundles.ForHosts(ctx, say, cfg)
-	if err == nil {
-		err = runner.Do(ctx, images)
-	}
-	return path, err
 }
 
 // buildPrograms builds what a checkout has changed; without a checkout nothing.

@@ -59,7 +59,7 @@ func TestSettle(t *testing.T) {
 }
 
 // The load balancer keeps its address, however many nodes there are.
-func TestNoNodeHasTheAddressOfTheFront(t *testing.T) {
+func TestNoNodeHasTheAddressOfTheLoadBalancer(t *testing.T) {
 	loadBalancer := LoadBalancerAddr(DefaultSubnet)
 	for _, m := range (Request{ControlPlanes: MaxControlPlanes, Workers: 20, Subnet: DefaultSubnet}).Topology("k",
 		State{}).Nodes() {
@@ -70,7 +70,7 @@ func TestNoNodeHasTheAddressOfTheFront(t *testing.T) {
 	small := Request{ControlPlanes: 1, Subnet: netip.MustParsePrefix("10.192.0.0/29")}
 	if found := step.Problems(errors.Join(small.Validate("k")...)); len(found) != 1 ||
 		found[0].Name != "cluster-subnet" {
-		t.Error("a subnet without room for the front is accepted")
+		t.Error("a subnet without room for the load balancer is accepted")
 	}
 }
 

@@ -55,9 +55,9 @@ func TestHostsThatAreCreatedAgain(t *testing.T) {
 	}
 }
 
-// TestAnotherPortOfTheFront: the load balancer exists with a port, and a program of this machine has the
+// TestAnotherPortOfTheLoadBalancer: the load balancer exists with a port, and a program of this machine has the
 // port that is requested now.
-func TestAnotherPortOfTheFront(t *testing.T) {
+func TestAnotherPortOfTheLoadBalancer(t *testing.T) {
 	c := unitCluster(t)
 	t.Cleanup(func() {
 		if err := c.Remove(context.Background(), session.RecordNote); err != nil {
@@ -86,7 +86,7 @@ func TestAnotherPortOfTheFront(t *testing.T) {
 	for port, want := range map[int]string{own: "", other: "cluster-port"} {
 		c := checks{Setup: testhost.Setup{Cluster: c, APIPort: port, Publish: true}, recreate: true}
 		if got := problemName(c.portTaken(t.Context())); got != want {
-			t.Errorf("port %d, while the front has %d: %q, want %q", port, own, got, want)
+			t.Errorf("port %d, while the load balancer has %d: %q, want %q", port, own, got, want)
 		}
 	}
 }

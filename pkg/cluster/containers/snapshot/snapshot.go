@@ -40,7 +40,7 @@ type contents struct {
 	Settings   *session.Record       `json:"settings,omitempty"`   // nil if the cluster was not finished
 	Components string                `json:"components,omitempty"` // the session.ComponentsNote
 	Subnet     netip.Prefix          `json:"subnet"`
-	Ports      map[uint16]uint16     `json:"ports,omitempty"` // published ports of the front
+	Ports      map[uint16]uint16     `json:"ports,omitempty"` // published ports of the load balancer
 	Machines   []machines.Definition `json:"machines"`
 }
 
