@@ -171,7 +171,8 @@ func (g *group) repair(ctx context.Context, d Duty) bool {
 		return true
 	}
 	g.again(d, changes)
-	g.notes.done(Repair{At: begun.UTC(), Step: d.Step.Name, Changes: changes, Seconds: time.Since(begun).Seconds()}, err)
+	took := time.Since(begun).Seconds()
+	g.notes.done(Repair{At: begun.UTC(), Step: d.Step.Name, Changes: changes, Seconds: took}, err)
 	if err != nil {
 		g.waits[d.Step.Name] = g.waits[d.Step.Name].afterFailure(time.Now())
 	}
