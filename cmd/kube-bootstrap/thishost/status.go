@@ -139,9 +139,11 @@ func lookAtHost(ctx context.Context) (Status, error) {
 			stop(errors.New("no answer, as etcd has no quorum"))
 		}
 	})
-	others.Go(func() { status.Docker = textOf(preflight.DockerProblems(looking, p.Docker, preflight.Networks(h))) })
+	others.Go(func() { status.Docker = textOf(preflight.DockerProblems(looking, p.Docker, p.Network.Reserved())) })
 	others.Go(func() { status.NetworkPolicy = textOf(plan.UnenforcedPolicies(looking, h)) })
-	others.Go(func() { status.NodesExpired = textOf(membership.ExpiredNodes(looking, h)) })
+	if saved.Role == local.Master {
+		others.Go(func() { status.NodesExpired = textOf(membership.ExpiredNodes(h.Limited(looking), p.Etcd)) })
+	}
 	for _, f := range (&step.Runner{}).Look(looking, made) {
 		one := stepStatusOf(f, saved.Lost)
 		status.UpToDate = status.UpToDate && one.UpToDate

@@ -34,7 +34,7 @@ type Node struct {
 }
 
 func newNode(h *local.Host, role string, pki controlplane.PKI) Node {
-	socket := Containerd(h)
+	socket := h.CRISocket()
 	pods := containerd.Pods{Files: h.Files, Socket: socket, Images: h.ImagesIn(image.Containerd)}
 	n := Node{
 		Object:  ObjectOf(h.Config.HostName, kubelet.Kubeconfig),
@@ -47,7 +47,8 @@ func newNode(h *local.Host, role string, pki controlplane.PKI) Node {
 		ServiceRoute: kubelet.ServiceRoute{
 			Files: h.Files, Services: h.Config.ServiceNetwork.IPv4(), NodeIP: h.Config.IPAddress,
 		},
-		marks: marks(h, role), installed: h.Config.CNIPlugin != config.CNINone,
+		marks:     marks(role, h.Config.NodeLabels, h.Config.NodeTaints, !h.Config.NoDedicated),
+		installed: h.Config.CNIPlugin != config.CNINone,
 	}
 	if role == local.Master {
 		n.Object.API = kube.Kubeconfig(controlplane.AdminConf)
@@ -65,12 +66,13 @@ func (n Node) WaitReady() step.Step { return Watched(n.IfNetwork(n.Object.WaitRe
 // IfNetwork returns s, which is excluded unless the run installs the pod network.
 func (n Node) IfNetwork(s step.Step) step.Step { return s.If(n.installed) }
 
-func marks(h *local.Host, role string) node.Marks {
-	m := node.Marks{Labels: h.Config.NodeLabels, Taints: h.Config.NodeTaints, Own: role == local.Worker}
+// marks returns what the settings request for the node. Only pods of the cluster run on a dedicated control plane.
+func marks(role string, labels []config.Label, taints []config.Taint, dedicated bool) node.Marks {
+	m := node.Marks{Labels: labels, Taints: taints, Own: role == local.Worker}
 	if role == local.Master {
 		m.Labels = append(slices.Clone(m.Labels), config.Label{Key: node.ControlPlaneLabel})
 	}
-	if role == local.Master && !h.Config.NoDedicated {
+	if role == local.Master && dedicated {
 		m.Taints = append(slices.Clone(m.Taints), config.Taint{
 			Taint: corev1.Taint{Key: kubelet.ControlPlaneTaint, Effect: corev1.TaintEffectNoSchedule},
 		})
@@ -84,9 +86,6 @@ func ObjectOf(name, kubeconfig string) node.Node {
 	return node.Node{API: kube.Kubeconfig(kubeconfig), Name: name, Explain: running.Explain, Started: running.StartedAt}
 }
 
-// Containerd returns the containerd that runs the pods.
-func Containerd(h *local.Host) containerd.Socket { return containerd.Socket(h.CRISocket()) }
-
 // Watched ends a wait that depends on the kubelet early if that fails.
 func Watched(s step.Step) step.Step { return s.Watched(RunningKubelet().Watch) }
 
@@ -97,8 +96,8 @@ func newKubelet(h *local.Host, identity kubelet.Identity) kubelet.Kubelet {
 		Store: containerd.FindDirs(h.Files).Root,
 		Config: kubelet.Configuration{
 			ClusterDNS: h.Config.DNSServerIP, DNSDomain: h.Config.DNSDomain,
-			CgroupDriver: containerd.CgroupDriver(), CRISocket: h.CRISocket(), Schedulable: h.Config.NoDedicated,
-			SmallDisk: host.InContainer(), KeepOOMScore: !process.CanLowerOOMScore(),
+			CgroupDriver: containerd.CgroupDriver(), CRISocket: string(h.CRISocket()),
+			Schedulable: h.Config.NoDedicated, SmallDisk: host.InContainer(), KeepOOMScore: !process.CanLowerOOMScore(),
 			Own: kubelet.Own{
 				Labels: h.Config.NodeLabels, Taints: h.Config.NodeTaints, Config: h.Config.KubeletConfig,
 				CPUs: h.Config.NodeCPUs, Memory: h.Config.NodeMemory, Disk: h.Config.NodeDisk,
