@@ -13,20 +13,14 @@ type Identity struct {
 	changed       syscall.Timespec
 }
 
-// Identity returns the identity of a file, of the target of a link. A file that cannot be read has none.
-func (f Files) Identity(path string) Identity {
-	info, err := os.Stat(f.Path(path))
-	if err != nil {
-		return Identity{}
-	}
-	return IdentityOf(info)
-}
-
-// Identities returns the identities of files.
-func (f Files) Identities(paths ...string) []Identity {
+// Identities returns the identities of files, of a link that of its target. A file that cannot be looked at
+// has none.
+func Identities(files Files, paths ...string) []Identity {
 	all := make([]Identity, len(paths))
 	for i, path := range paths {
-		all[i] = f.Identity(path)
+		if info, err := os.Stat(files.Path(path)); err == nil {
+			all[i] = IdentityOf(info)
+		}
 	}
 	return all
 }

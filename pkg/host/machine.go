@@ -83,5 +83,5 @@ func ProgramIdentity(name string) Identity {
 	if err != nil {
 		return Identity{}
 	}
-	return Files{}.Identity(path)
+	return Identities(Files{}, path)[0]
 }

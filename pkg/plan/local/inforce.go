@@ -66,7 +66,7 @@ func (c *Current) readAgain() error {
 
 // sources returns the identities of the files that InForce reads.
 func (c *Current) sources(cfg config.Config) []host.Identity {
-	return c.Files.Identities(
+	return host.Identities(c.Files,
 		RoleFile, KeptFile, config.SavedPath, VersionsFile, OwnersPath, VerifyKeyFile, registry.SavedPath,
 		join.ClusterCAFile, offline.HostPath, cfg.Bundle)
 }
