@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"regexp"
+	"sync"
 
 	"github.com/containerd/containerd/v2/client"
 	"github.com/containerd/containerd/v2/pkg/namespaces"
@@ -162,16 +163,27 @@ func tooOld(installed *version.Version, oldest string) error {
 	}
 }
 
+// versions contains the version of each program by its identity, because the program is slow to start and
+// a run needs its version ten times.
+var versions sync.Map // host.Identity → *version.Version
+
 // installedVersion asks the program, because the daemon may not run yet.
 func installedVersion(ctx context.Context) (*version.Version, error) {
 	if err := MissingProblem(); err != nil {
 		return nil, err
+	}
+	program := host.ProgramIdentity("containerd")
+	if v, known := versions.Load(program); known {
+		return v.(*version.Version), nil
 	}
 	text, err := host.Run(ctx, "containerd", "--version")
 	if err != nil {
 		return nil, err
 	}
 	v, err := version.ParseGeneric(parseVersion(text))
+	if err == nil && program != (host.Identity{}) {
+		versions.Store(program, v)
+	}
 	return v, step.Wrap(err, "containerd --version")
 }
 

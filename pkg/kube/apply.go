@@ -115,12 +115,16 @@ func dial(connect Connect) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	client, err := dynamic.NewForConfig(config)
+	client, err := clientFor(config)
 	if err != nil {
 		return nil, err
 	}
-	return &server{Interface: client,
-		kinds: kinds{config: config, found: map[schema.GroupVersionKind]metav1.APIResource{}}}, nil
+	objects, err := dynamic.NewForConfigAndClient(config, client)
+	if err != nil {
+		return nil, err
+	}
+	found := map[schema.GroupVersionKind]metav1.APIResource{}
+	return &server{Interface: objects, kinds: kinds{config: config, client: client, found: found}}, nil
 }
 
 func (s *server) at(o *Object) (dynamic.ResourceInterface, error) {

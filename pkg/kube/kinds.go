@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"net/http"
 	"strings"
 	"sync"
 
@@ -18,6 +19,7 @@ import (
 // discovery failed.
 type kinds struct {
 	config *rest.Config
+	client *http.Client
 
 	mu    sync.Mutex
 	found map[schema.GroupVersionKind]metav1.APIResource
@@ -72,7 +74,7 @@ func (k *kinds) discover(
 
 // ask adds the kinds of a group version. A server without that group version has none.
 func (k *kinds) ask(version schema.GroupVersion) error {
-	client, err := discovery.NewDiscoveryClientForConfig(k.config)
+	client, err := discovery.NewDiscoveryClientForConfigAndClient(k.config, k.client)
 	if err != nil {
 		return err
 	}

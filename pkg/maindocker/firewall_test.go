@@ -10,6 +10,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/links"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/netfilter"
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
@@ -84,8 +85,8 @@ func converges(t *testing.T, f firewall) {
 			t.Errorf("after: %v, %v", diff, err)
 		}
 	}
-	for _, p := range []place{userChain, rawChain} {
-		lines := strings.Split(saved(t, "iptables", "-t", p.table, "-S", p.chain), "\n")
+	for _, p := range []netfilter.Place{userChain, rawChain} {
+		lines := strings.Split(saved(t, "iptables", "-t", p.Table, "-S", p.Chain), "\n")
 		others := slices.IndexFunc(lines, func(line string) bool { return strings.HasSuffix(line, "-j DROP") })
 		first, last := count(lines[:others]), count(lines[others:])
 		wantFirst, wantLast := 0, 0

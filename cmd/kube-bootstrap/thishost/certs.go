@@ -21,6 +21,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/renewal"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/rotation"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -129,11 +130,11 @@ func renew(ctx context.Context, con *console.Console, names []string, life time.
 		return err
 	}
 	defer release()
-	if err := renewal.Renews(h); err != nil {
+	if err := renewal.Renews(h.Files); err != nil {
 		return err
 	}
 	if life != 0 {
-		if err := renewal.SetLeafLife(h, life); err != nil {
+		if err := renewal.SetLeafLife(h.Files, life); err != nil {
 			return exit.Usage(err)
 		}
 	}
@@ -220,7 +221,7 @@ func rotate(ctx context.Context, con *console.Console, subject string, dropNow b
 	if err := runner.Do(ctx, renewal.Rotation(h, subject)); err != nil {
 		return exit.Resume(err, exit.RunAgain)
 	}
-	until, err := renewal.RotationWaits(ctx, h, subject)
+	until, err := renewal.RotationWaits(ctx, parts.InForce(h).Cluster)
 	if err != nil {
 		return exit.Resume(err, exit.RunAgain)
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/membership"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/upkeep"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -74,13 +75,13 @@ func keepCommand(con *console.Console) *cobra.Command {
 		Use: "keep", Hidden: true,
 		Short: "Adapt a control plane to the number of control planes, and spread CoreDNS over the nodes",
 		RunE: func(c *cobra.Command, _ []string) error {
-			return onControlPlane(c.Context(), con, "keep", func(ctx context.Context, h *local.Host) error {
+			return onControlPlane(c.Context(), con, "keep", func(ctx context.Context, p parts.Parts) error {
 				release, err := host.Lock(ctx, lockPath)
 				if err != nil {
 					return err
 				}
 				defer release()
-				return upkeep.ReconcileCluster(ctx, h)
+				return upkeep.ReconcileCluster(ctx, p.Etcd.Member, p.ControlPlane, p.Addons)
 			})
 		},
 	}
@@ -179,8 +180,8 @@ func markCommand(con *console.Console) *cobra.Command {
 		if err := cmp.Or(setField(&own, "nodeLabels", *labels), setField(&own, "nodeTaints", *taints)); err != nil {
 			return exit.Usage(err)
 		}
-		return onControlPlane(c.Context(), con, "label node "+args[0], func(ctx context.Context, h *local.Host) error {
-			return membership.Label(ctx, h, args[0], own.NodeLabels, own.NodeTaints)
+		return onControlPlane(c.Context(), con, "label node "+args[0], func(ctx context.Context, _ parts.Parts) error {
+			return membership.Label(ctx, args[0], own.NodeLabels, own.NodeTaints)
 		})
 	}
 	return c

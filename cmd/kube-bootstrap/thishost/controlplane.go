@@ -44,8 +44,8 @@ controls it. All that it has opens nothing any more, and its pods are deleted.`,
 			if compromised {
 				forget = membership.ForgetCompromised
 			}
-			return onControlPlane(c.Context(), con, "forget "+args[0], func(ctx context.Context, h *local.Host) error {
-				return exit.Firm(forget(ctx, h, args[0]))
+			return onControlPlane(c.Context(), con, "forget "+args[0], func(ctx context.Context, p parts.Parts) error {
+				return exit.Firm(forget(ctx, p.Etcd.Member, p.Cluster, args[0]))
 			})
 		},
 	}
@@ -67,13 +67,15 @@ func openControlPlane() (*local.Host, error) {
 
 // onControlPlane shows work on this control plane as a step.
 func onControlPlane(
-	ctx context.Context, con *console.Console, name string, work func(context.Context, *local.Host) error,
+	ctx context.Context, con *console.Console, name string, work func(context.Context, parts.Parts) error,
 ) error {
 	h, err := openControlPlane()
 	if err != nil {
 		return err
 	}
-	return con.Do(ctx, step.IDOf(name), name, func(ctx context.Context) error { return work(ctx, h) })
+	return con.Do(ctx, step.IDOf(name), name, func(ctx context.Context) error {
+		return work(h.Limited(ctx), parts.InForce(h))
+	})
 }
 
 // adminClient speaks to the API server with the rights that only root has.

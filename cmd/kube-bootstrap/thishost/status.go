@@ -145,9 +145,11 @@ func inspectHost(ctx context.Context) (Status, error) {
 			stop(errors.New("no answer, as etcd has no quorum"))
 		}
 	})
-	others.Go(func() { status.Docker = textOf(preflight.DockerProblems(looking, p.Docker, preflight.Networks(h))) })
+	others.Go(func() { status.Docker = textOf(preflight.DockerProblems(looking, p.Docker, p.Network.Reserved())) })
 	others.Go(func() { status.NetworkPolicy = textOf(plan.UnenforcedPolicies(looking, h)) })
-	others.Go(func() { status.NodesExpired = textOf(membership.ExpiredNodes(looking, h)) })
+	if saved.Role == local.ControlPlane {
+		others.Go(func() { status.NodesExpired = textOf(membership.ExpiredNodes(h.Limited(looking), p.Etcd)) })
+	}
 	for _, f := range (&step.Runner{}).Check(looking, made) {
 		one := stepStatusOf(f, saved.Lost)
 		status.UpToDate = status.UpToDate && one.UpToDate

@@ -83,7 +83,7 @@ func lossesOfTurndown(ctx context.Context) ([]string, error) {
 	for _, name := range autoRemoved(ctx, h) {
 		losses = append(losses, "container "+name+", which was started with --rm, as Docker is restarted")
 	}
-	if !membership.HoldsLastCopy(h) {
+	if h.Saved.Role != local.ControlPlane || !membership.HoldsLastCopy(parts.InForce(h).Etcd.Member) {
 		return losses, nil
 	}
 	return append(losses,
@@ -187,6 +187,7 @@ func printUndo(out io.Writer, format output.Format, keepImages bool) error {
 	if err != nil {
 		return err
 	}
+	done = done.Wanted()
 	names := []string{}
 	for i := len(done) - 1; i >= 0; i-- {
 		for _, s := range done[i] {

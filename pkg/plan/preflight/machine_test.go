@@ -47,8 +47,7 @@ func TestRoomOnTheDisks(t *testing.T) {
 		root := t.TempDir()
 		must.NoError(t, unix.Mount("tmpfs", root, "tmpfs", 0, options))
 		t.Cleanup(func() { _ = unix.Unmount(root, 0) })
-		h := &local.Host{Files: host.Files{Root: root}}
-		_, err := Room(h).Check(t.Context())
+		_, err := Room(host.Files{Root: root}).Check(t.Context())
 		if (err == nil) != (problem == "") || err != nil && step.Problems(err)[0].Name != problem {
 			t.Errorf("%s: %v, want %q", options, err, problem)
 		}
