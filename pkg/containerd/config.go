@@ -11,6 +11,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/containerd/pluginname"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -243,4 +244,33 @@ func (c *configFile) set(value any, path ...string) {
 	}
 	table[path[len(path)-1]] = value
 	c.changes = append(c.changes, fmt.Sprintf("%s = %v", strings.Join(path[2:], "."), value))
+}
+
+// toVersion2 replaces the names of version 1, which is also the version of a file without one, as that of Docker's
+// packages: containerd 2.0 to 2.2 ignores the settings of CRI with them
+// (https://github.com/containerd/containerd/pull/12608). Every supported containerd reads version 2.
+func (c *configFile) toVersion2() error {
+	if c.version() >= 2 || len(c.root) == 0 {
+		return nil
+	}
+	plugins := map[string]any{}
+	old, _ := c.root["plugins"].(map[string]any)
+	for name, settings := range old {
+		full, err := pluginname.Full(name)
+		if err != nil {
+			return err
+		}
+		plugins[full] = settings
+	}
+	if len(plugins) > 0 {
+		c.root["plugins"] = plugins
+	}
+	for _, list := range []string{"disabled_plugins", "required_plugins"} {
+		if err := pluginname.ReplaceIn(c.root[list]); err != nil {
+			return err
+		}
+	}
+	c.root["version"] = int64(2)
+	c.changes = append(c.changes, "version = 2")
+	return nil
 }

@@ -1,4 +1,6 @@
-package containerd
+// Package pluginname translates the short names of plugins in version 1 of containerd's configuration file into
+// those of version 2.
+package pluginname
 
 import (
 	"fmt"
@@ -25,41 +27,12 @@ var fullNames = map[string]string{
 	"zfs":       "io.containerd.snapshotter.v1.zfs",
 }
 
-// toVersion2 replaces the names of version 1, which is also the version of a file without one, as that of Docker's
-// packages: containerd 2.0 to 2.2 ignores the settings of CRI with them
-// (https://github.com/containerd/containerd/pull/12608). Every supported containerd reads version 2.
-func (c *configFile) toVersion2() error {
-	if c.version() >= 2 || len(c.root) == 0 {
-		return nil
-	}
-	plugins := map[string]any{}
-	old, _ := c.root["plugins"].(map[string]any)
-	for name, settings := range old {
-		full, err := fullName(name)
-		if err != nil {
-			return err
-		}
-		plugins[full] = settings
-	}
-	if len(plugins) > 0 {
-		c.root["plugins"] = plugins
-	}
-	for _, list := range []string{"disabled_plugins", "required_plugins"} {
-		if err := fullNamesIn(c.root[list]); err != nil {
-			return err
-		}
-	}
-	c.root["version"] = int64(2)
-	c.changes = append(c.changes, "version = 2")
-	return nil
-}
-
-// fullNamesIn replaces the names in a list of plugins.
-func fullNamesIn(list any) error {
+// ReplaceIn replaces the names in a list of plugins. Its error is that of Full.
+func ReplaceIn(list any) error {
 	names, _ := list.([]any)
 	for i, name := range names {
 		short, _ := name.(string)
-		full, err := fullName(short)
+		full, err := Full(short)
 		if err != nil {
 			return err
 		}
@@ -68,7 +41,8 @@ func fullNamesIn(list any) error {
 	return nil
 }
 
-func fullName(name string) (string, error) {
+// Full returns the name of a plugin in version 2 of the file. A name without one is an error.
+func Full(name string) (string, error) {
 	switch full := fullNames[name]; {
 	case full != "":
 		return full, nil
