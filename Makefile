@@ -9,8 +9,6 @@ export SIGN_KEY
 # Conformance tests that run at the same time.
 PROCESSES ?= 8
 PREFIX ?= /usr/local
-# The tests in files that are built with the tag.
-LONG = ^($(shell grep -ho '^func Test[A-Za-z]*' $$(grep -l '^//go:build e2e && long' test/e2e/*_test.go) | cut -c6- | paste -sd'|'))$$
 
 .PHONY: help build up down test unit e2e long conformance check fix docs flags bench bench-cluster bench-offline bench-scale arches dist install uninstall clean
 
@@ -45,7 +43,7 @@ e2e: build ## run the tests that create clusters on test hosts
 long: build ## run the tests that take too long for test: contract of each step, faults, kills, restarts, renewals, snapshots, several clusters, a checkout
 	scripts/install-tools.sh test
 	scripts/start-docker.sh
-	go test -tags 'e2e long' -run '$(LONG)' -v -timeout 5h -count 1 ./test/e2e
+	go test -tags e2e -v -timeout 5h -count 1 ./test/long
 
 conformance: build ## run all conformance tests of Kubernetes on a cluster of two nodes; results in _output/conformance/
 	scripts/install-tools.sh
@@ -58,7 +56,7 @@ conformance: build ## run all conformance tests of Kubernetes on a cluster of tw
 check: ## check the source: format, lint, known vulnerabilities, architecture, docs
 	@test -z "$$(gofmt -l cmd pkg test)" || { gofmt -l cmd pkg test; echo "not formatted: run make fix"; exit 1; }
 	$(LINT) run
-	for tags in e2e 'e2e long' 'e2e bench' 'e2e arches'; do go vet -tags "$$tags" ./test/e2e || exit 1; done
+	go vet -tags e2e ./test/...
 	scripts/vulnerabilities.sh
 	go test -run 'TestDocsAreUpToDate|TestTheTree|TestThePicture|TestExitCodes|TestTheTable' ./cmd/kube-bootstrap ./test/architecture ./test/problems
 
@@ -85,27 +83,27 @@ flags: ## generate the lists of the components' flags in pkg/catalog/flags from 
 bench: build ## measure five new clusters beside kubeadm's on the same hosts
 	scripts/install-tools.sh
 	scripts/start-docker.sh
-	go test -tags 'e2e bench' -run 'TestBench$$' -v -count 1 -timeout 30m ./test/e2e
+	go test -tags e2e -run 'TestBench$$' -v -count 1 -timeout 30m ./test/bench
 
 bench-cluster: build ## measure the creation and the return of clusters of 1, 2 and 4 workers
 	scripts/install-tools.sh
 	scripts/start-docker.sh
-	go test -tags 'e2e bench' -run 'TestBenchCluster$$' -v -count 1 -timeout 40m ./test/e2e
+	go test -tags e2e -run 'TestBenchCluster$$' -v -count 1 -timeout 40m ./test/bench
 
 bench-offline: build ## measure bundles beside docker save, gzip and docker load: sizes, times, memory
 	scripts/install-tools.sh
 	scripts/start-docker.sh
-	go test -tags 'e2e bench' -run 'TestBenchOffline$$' -v -count 1 -timeout 30m ./test/e2e
+	go test -tags e2e -run 'TestBenchOffline$$' -v -count 1 -timeout 30m ./test/bench
 
 bench-scale: build ## measure a cluster beside 500 and 1,000 simulated hosts: times, memory, requests
 	scripts/install-tools.sh
 	scripts/start-docker.sh
-	go test -tags 'e2e bench' -run 'TestBenchScale$$' -v -count 1 -timeout 60m ./test/e2e
+	go test -tags e2e -run 'TestBenchScale$$' -v -count 1 -timeout 60m ./test/bench
 
 arches: build ## build a bundle of four architectures and run every program in it; takes an hour with empty caches
 	scripts/install-tools.sh test
 	scripts/start-docker.sh
-	go test -tags 'e2e arches' -run TestArches -v -count 1 -timeout 5h ./test/e2e
+	go test -tags e2e -v -count 1 -timeout 5h ./test/arches
 
 dist: ## build programs, packages (tar.gz, deb, rpm, apk), SBOMs and an OCI image for all architectures into _output/dist/, with checksums signed with SIGN_KEY; runs each program
 	scripts/install-tools.sh test

@@ -32,7 +32,7 @@ func newSizes() sizes {
 }
 
 func (z sizes) add(s source) {
-	if s.isTest() || !strings.HasPrefix(s.dir, "pkg/") && !strings.HasPrefix(s.dir, "cmd/") {
+	if s.isTest() {
 		return
 	}
 	z.lines[s.dir] += s.lines

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kube-bootstrap/kube-bootstrap/test/hosts"
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
@@ -49,7 +50,7 @@ K=/etc/kubernetes
 
 // cis prints the table of the benchmark, and fails where a result is not the
 // documented one.
-func cis(t *testing.T, master, worker machine) {
+func cis(t *testing.T, master, worker hosts.Machine) {
 	t.Helper()
 	page := must.Read(t, "../../docs/security.md")
 	var table strings.Builder
@@ -76,16 +77,16 @@ func cis(t *testing.T, master, worker machine) {
 
 // failingControls returns the controls that fail, each with the names of its hosts. It repeats a
 // control that fails without a documented reason: a busy API server may not be ready for a moment.
-func failingControls(t *testing.T, master, worker machine) map[string]string {
+func failingControls(t *testing.T, master, worker hosts.Machine) map[string]string {
 	t.Helper()
 	failing := map[string]string{}
-	for kind, m := range map[string]machine{"master": master, "worker": worker} {
+	for kind, m := range map[string]hosts.Machine{"master": master, "worker": worker} {
 		mine := slices.DeleteFunc(slices.Clone(controls), func(c control) bool { return c.host != "" && c.host != kind })
 		const times, pause = 12, 5 * time.Second
 		for range times {
 			documented, others := failingOn(t, m, mine)
 			for _, c := range documented {
-				failing[c.id] += " (" + m.name + ")"
+				failing[c.id] += " (" + m.Name + ")"
 			}
 			if mine = others; len(mine) == 0 {
 				break
@@ -93,7 +94,7 @@ func failingControls(t *testing.T, master, worker machine) map[string]string {
 			time.Sleep(pause)
 		}
 		for _, c := range mine {
-			failing[c.id] += " (" + m.name + ")"
+			failing[c.id] += " (" + m.Name + ")"
 		}
 	}
 	return failing
@@ -101,13 +102,13 @@ func failingControls(t *testing.T, master, worker machine) map[string]string {
 
 // failingOn runs the command of each control on a host. It returns two lists of the controls that
 // fail: those whose reason is documented, and the others.
-func failingOn(t *testing.T, m machine, tried []control) (documented, others []control) {
+func failingOn(t *testing.T, m hosts.Machine, tried []control) (documented, others []control) {
 	t.Helper()
 	script := cisShell
 	for _, c := range tried {
 		script += "(\n" + c.passes + "\n) >/dev/null 2>&1 </dev/null || echo " + c.id + "\n"
 	}
-	ids := strings.Fields(m.sh(t, script))
+	ids := strings.Fields(m.Sh(t, script))
 	for _, c := range tried {
 		switch {
 		case !slices.Contains(ids, c.id):
