@@ -33,7 +33,9 @@ var programs = map[string]struct {
 	"etcd":    {"usr/local/bin/etcd", [][]string{{"--version"}}},
 	"flannel": {"opt/bin/flanneld", [][]string{{"--version"}}},
 	"coredns": {"coredns", [][]string{{"-version"}}},
-	"hyperkube": {"usr/local/bin/hyperkube", [][]string{{"kube-apiserver", "--version"}, {"kube-controller-manager", "--version"},
+	"hyperkube": {"usr/local/bin/hyperkube", [][]string{{
+		"kube-apiserver", "--version",
+	}, {"kube-controller-manager", "--version"},
 		{"kube-scheduler", "--version"}, {"kube-proxy", "--version"}, {"kubelet", "--version"}}},
 }
 
@@ -43,12 +45,15 @@ var programs = map[string]struct {
 func TestArches(t *testing.T) {
 	archs := strings.Split(cmp.Or(os.Getenv("ARCHES"), "amd64,arm64,arm,ppc64le"), ",")
 	bundle := filepath.Join("../../_output", "kubernetes-"+strings.Join(archs, "-")+".tar.zst")
-	hosts.Local(t, hosts.Built.Binary, "offline", "build", "--quick", "--arch", strings.Join(archs, ","), "--to", bundle)
+	hosts.Local(t, hosts.Built.Binary, "offline", "build", "--quick", "--arch", strings.Join(archs, ","), "--to",
+		bundle)
 	t.Log(hosts.Local(t, hosts.Built.Binary, "offline", "verify", bundle, "--arch", strings.Join(archs, ",")))
 	to := registries.StartRegistry(t)
 	t.Setenv("DOCKER_CONFIG", t.TempDir()) // which login writes, and push reads
-	hosts.LocalScript(t, "echo "+registries.Password+" | docker login --username "+registries.User+" --password-stdin "+to)
-	pushed := hosts.Items[struct{ Ref, Digest string }](t, hosts.Local(t, hosts.Built.Binary, "offline", "push", to+"/k8s", "--insecure", "--bundle", bundle, "-o", "json"))
+	hosts.LocalScript(t, "echo "+registries.Password+" | docker login --username "+registries.User+
+		" --password-stdin "+to)
+	pushed := hosts.Items[struct{ Ref, Digest string }](t, hosts.Local(t, hosts.Built.Binary, "offline", "push",
+		to+"/k8s", "--insecure", "--bundle", bundle, "-o", "json"))
 	for _, arch := range archs {
 		t.Run(arch, func(t *testing.T) {
 			for _, one := range pushed {
@@ -63,7 +68,8 @@ func TestArches(t *testing.T) {
 func pulled(t *testing.T, ref, arch string) {
 	t.Helper()
 	hosts.Local(t, "docker", "pull", "-q", "--platform", "linux/"+arch, ref)
-	if got := hosts.Local(t, "docker", "image", "inspect", "-f", "{{.Architecture}}", ref); strings.TrimSpace(got) != arch {
+	if got := hosts.Local(t, "docker", "image", "inspect", "-f", "{{.Architecture}}",
+		ref); strings.TrimSpace(got) != arch {
 		t.Errorf("%s is for %s, and %s was asked for", ref, got, arch)
 	}
 	hosts.Local(t, "docker", "rmi", ref)
@@ -79,12 +85,15 @@ func runsPrograms(t *testing.T, at, arch string) {
 	if !ok {
 		return
 	}
-	img, err := registry.Image(ref, registry.WithPlatform(v1.Platform{OS: "linux", Architecture: arch}), registry.WithAuthFromKeychain(authn.DefaultKeychain))
+	img, err := registry.Image(ref, registry.WithPlatform(v1.Platform{OS: "linux", Architecture: arch}),
+		registry.WithAuthFromKeychain(authn.DefaultKeychain))
 	must.NoError(t, err)
 	program := filepath.Join(t.TempDir(), "program")
 	must.NoError(t, extract(img, wanted.file, program))
 	for _, args := range wanted.runs {
-		all := append([]string{"env", "ETCD_UNSUPPORTED_ARCH=" + arch, "sh", "-c", `exec "$@" 2>&1`, "sh"}, append(append(emulator(arch), program), args...)...)
+		all := append([]string{
+			"env", "ETCD_UNSUPPORTED_ARCH=" + arch, "sh", "-c", `exec "$@" 2>&1`, "sh",
+		}, append(append(emulator(arch), program), args...)...)
 		if got := hosts.Local(t, all...); !strings.Contains(got, strings.TrimPrefix(ref.Identifier(), "v")) {
 			t.Errorf("%s for %s: %v says %s", at, arch, args, got)
 		}
@@ -95,7 +104,10 @@ func emulator(arch string) []string {
 	if arch == runtime.GOARCH {
 		return nil
 	}
-	return []string{"qemu-" + map[string]string{"arm64": "aarch64", "arm": "arm", "ppc64le": "ppc64le", "s390x": "s390x"}[arch] + "-static"}
+	return []string{
+		"qemu-" + map[string]string{"arm64": "aarch64", "arm": "arm", "ppc64le": "ppc64le", "s390x": "s390x"}[arch] +
+			"-static",
+	}
 }
 
 // extract writes one file of an image to a place on this machine.

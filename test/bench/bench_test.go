@@ -25,7 +25,8 @@ const benchRuns = 5
 func TestBench(t *testing.T) {
 	made := hosts.New(t, "docker-28.5", "10.193.9.0/24", "bench-a", "bench-b")
 	b := bench{master: made[0], worker: made[1], figures: newFigures()}
-	b.worker.Sh(t, "mkdir /root/probe && cp /usr/local/bin/probe /root/probe/ && tar -C /root/probe -c . | docker import - "+hosts.ProbeImage)
+	b.worker.Sh(t, "mkdir /root/probe && cp /usr/local/bin/probe /root/probe/ && tar -C /root/probe -c . | "+
+		"docker import - "+hosts.ProbeImage)
 	nothing := func() {}
 	b.once(t, nothing) // loads the images
 	b.figures = newFigures()
@@ -53,7 +54,8 @@ type bench struct {
 func (b bench) once(t *testing.T, use func()) {
 	t.Helper()
 	b.master.Sh(t, "probe watch "+b.master.Name+" "+b.worker.Name+" </dev/null >/run/bench 2>&1 &")
-	made := timed(t, b.master, "kube-bootstrap master --progress json --timeline /root/timeline.json --bundle "+hosts.Bundle)
+	made := timed(t, b.master, "kube-bootstrap master --progress json --timeline /root/timeline.json --bundle "+
+		hosts.Bundle)
 	b.figures.steps("master", made)
 	b.figures.add("master returned", made.end.Sub(made.begin))
 	traffic.Apply(t, b.master, benchPods)
@@ -103,7 +105,8 @@ type timing struct {
 
 func timed(t *testing.T, m hosts.Machine, command string) timing {
 	t.Helper()
-	out := m.Sh(t, "date +%s%N; { "+command+"; } >/dev/null 2>/run/stderr || { tail -n 20 /run/stderr; exit 1; }; date +%s%N; cat /run/stderr")
+	out := m.Sh(t, "date +%s%N; { "+command+"; } >/dev/null 2>/run/stderr || { tail -n 20 /run/stderr; exit 1; }; "+
+		"date +%s%N; cat /run/stderr")
 	begin, rest, _ := strings.Cut(out, "\n")
 	end, told, _ := strings.Cut(rest, "\n")
 	var at [2]time.Time

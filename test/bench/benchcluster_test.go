@@ -24,10 +24,12 @@ type localCluster struct{ localcluster.Cluster }
 // each once more with the prepared disk. It asserts no time.
 func TestBenchCluster(t *testing.T) {
 	table := tabwriter.NewWriter(os.Stdout, 0, 0, 3, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "workers\tfirst up s\tnames s\tdown s\tup again s\tof the first\tnames s\tsave s\trestore s\tnext up s\tadd a node s\tload\t")
+	fmt.Fprintln(table, "workers\tfirst up s\tnames s\tdown s\tup again s\tof the first\tnames s\tsave s\trestore "+
+		"s\tnext up s\tadd a node s\tload\t")
 	for _, workers := range []int{1, 2, 4} {
 		c := localCluster{localcluster.Cluster{Name: fmt.Sprintf("bench-%d", workers), Flags: []string{
-			"--workers", fmt.Sprint(workers), "--dind-subnet", fmt.Sprintf("10.%d.0.0/16", 195+workers), "--bundle", hosts.Built.Bundle,
+			"--workers", fmt.Sprint(workers), "--dind-subnet", fmt.Sprintf("10.%d.0.0/16", 195+workers), "--bundle",
+			hosts.Built.Bundle,
 		}}}
 		t.Run(c.Name, func(t *testing.T) {
 			t.Cleanup(func() { c.Cleaned(t) })
@@ -41,17 +43,20 @@ func TestBenchCluster(t *testing.T) {
 			next := c.timed(t, "up", c.Flags...)
 			add := took(t, hosts.Built.Binary, "node", "add", "--cluster", c.Name)
 			load, _ := os.ReadFile("/proc/loadavg") // without it no time says anything
-			fmt.Fprintf(table, "%d\t%.1f\t%.1f\t%.1f\t%.1f\t%.2f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%s\t\n", workers, first, firstNames,
+			fmt.Fprintf(table, "%d\t%.1f\t%.1f\t%.1f\t%.1f\t%.2f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%s\t\n", workers, first,
+				firstNames,
 				down, again, again/first, againNames, save, restore, next, add, strings.Fields(string(load))[0])
 		})
 	}
-	fmt.Printf("\none run each, on %d CPUs; names: until a worker's pods resolve them, from the start of up\n", runtime.NumCPU())
+	fmt.Printf("\none run each, on %d CPUs; names: until a worker's pods resolve them, from the start of up\n",
+		runtime.NumCPU())
 	_ = table.Flush()
 }
 
 // lookup asks the cluster's DNS by its Service, as a pod of this host does.
 const lookup = `echo nameserver 10.96.0.10 >/tmp/resolv.conf
-timeout 120 sh -c 'until timeout 0.2 unshare -m sh -c "mount --bind /tmp/resolv.conf /etc/resolv.conf && getent hosts kubernetes.default.svc.cluster.local"; do :; done'`
+timeout 120 sh -c 'until timeout 0.2 unshare -m sh -c "
+	mount --bind /tmp/resolv.conf /etc/resolv.conf && getent hosts kubernetes.default.svc.cluster.local"; do :; done'`
 
 // useful brings the cluster up. It returns how long that took, and how long it
 // was until a worker's pods resolved names: kube-proxy there comes last.
@@ -67,7 +72,8 @@ func (c localCluster) useful(t *testing.T) (up, names float64) {
 // noPreparedDisk removes the prepared disk that another cluster may have left.
 func noPreparedDisk(t *testing.T) {
 	t.Helper()
-	took(t, "sh", "-c", "docker volume ls -q --filter label=kube-bootstrap.dev/owner=prepared-disk | xargs -r docker volume rm")
+	took(t, "sh", "-c", "docker volume ls -q --filter label=kube-bootstrap.dev/owner=prepared-disk | "+
+		"xargs -r docker volume rm")
 }
 
 func (c localCluster) timed(t *testing.T, verb string, args ...string) float64 {

@@ -46,7 +46,8 @@ func TestBenchOffline(t *testing.T) {
 	fmt.Printf("\none run each, on %d CPUs; load %s\n\n", runtime.NumCPU(), strings.Fields(string(load))[0])
 	fmt.Fprintln(table, "MB\tof gzip\tmade in s\tby MB\tloaded in s\tby MB\t  what")
 	for _, c := range []carried{theirs, dense, quick, update} {
-		fmt.Fprintf(table, "%.1f\t%.2f\t%.1f\t%s\t%s\t%s\t  %s\n", float64(c.size)/1e6, float64(c.size)/float64(theirs.size),
+		fmt.Fprintf(table, "%.1f\t%.2f\t%.1f\t%s\t%s\t%s\t  %s\n", float64(c.size)/1e6,
+			float64(c.size)/float64(theirs.size),
 			c.making.seconds, c.making.megabytes(), c.loading.took(), c.loading.megabytes(), c.what)
 	}
 	_ = table.Flush()
@@ -158,7 +159,8 @@ func (c *carried) loadInto(t *testing.T, m hosts.Machine) {
 	load := "kube-bootstrap offline bootstrap --bundle /root/bundle.tar.zst"
 	m.Sh(t, load)
 	m.Sh(t, "docker rmi -f $(docker images -q)")
-	m.Sh(t, "docker -H unix:///run/docker-bootstrap.sock rmi -f $(docker -H unix:///run/docker-bootstrap.sock images -q)")
+	m.Sh(t, "docker -H unix:///run/docker-bootstrap.sock rmi -f $(docker -H unix:///run/docker-bootstrap.sock "+
+		"images -q)")
 	m.Sh(t, "ctr -n k8s.io images rm --sync $(ctr -n k8s.io images ls -q)")
 	forgetDeleted(t)
 	c.loading = parseUsed(t, m.Sh(t, "probe usage /usr/local/bin/"+load))

@@ -42,7 +42,8 @@ func TestBenchScale(t *testing.T) {
 			t.Errorf("%v\n%s", err, out)
 		}
 	})
-	l.Sh(t, "kube-bootstrap cluster up --progress none --addons none --flannel-network 10.224.0.0/12 && kube-bootstrap cluster kubeconfig --merge")
+	l.Sh(t, "kube-bootstrap cluster up --progress none --addons none --flannel-network 10.224.0.0/12 && "+
+		"kube-bootstrap cluster kubeconfig --merge")
 	l.Node(t, "master-1").Put(t, hosts.Built.Probe, "/usr/local/bin/probe")
 	startKwok(t, l)
 	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
@@ -71,11 +72,15 @@ func startKwok(t *testing.T, l clusterUser) {
 	}
 	log, err := os.Create(filepath.Join(l.Dir, "kwok.log"))
 	must.NoError(t, err)
-	module, err := host.Command{Args: []string{"go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/kwok@" + kwokVersion}, Env: []string{"GOFLAGS=-mod=mod"}, Dir: l.Dir}.Run(t.Context())
+	module, err := host.Command{
+		Args: []string{"go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/kwok@" + kwokVersion},
+		Env:  []string{"GOFLAGS=-mod=mod"}, Dir: l.Dir,
+	}.Run(t.Context())
 	must.NoError(t, err)
 	stages := filepath.Join(strings.TrimSpace(string(module)), "kustomize/stage/node")
 	kwok := exec.CommandContext(t.Context(), filepath.Join(l.Dir, "kwok"), "--manage-all-nodes=false",
-		"--config="+stages+"/fast/node-initialize.yaml", "--config="+stages+"/heartbeat-with-lease/node-heartbeat-with-lease.yaml",
+		"--config="+stages+"/fast/node-initialize.yaml",
+		"--config="+stages+"/heartbeat-with-lease/node-heartbeat-with-lease.yaml",
 		"--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake", "--node-lease-duration-seconds=40")
 	kwok.Env, kwok.Stdout, kwok.Stderr = append(os.Environ(), l.Env()...), log, log
 	must.NoError(t, kwok.Start())
@@ -94,7 +99,8 @@ func (l clusterUser) addHosts(t *testing.T, first int) {
 	must.NoError(t, os.WriteFile(filepath.Join(l.Dir, "nodes.json"), list, 0o600))
 	l.Sh(t, "kubectl create -f nodes.json >/dev/null")
 	master := l.Node(t, "master-1")
-	master.Sh(t, fmt.Sprintf("probe leases https://%s:2379 %d 10.230.0.0 %s", master.IP, first+scaleStep, scaleAddress(0)))
+	master.Sh(t, fmt.Sprintf("probe leases https://%s:2379 %d 10.230.0.0 %s", master.IP, first+scaleStep,
+		scaleAddress(0)))
 	wait.Until(t, 5*time.Minute, "all nodes Ready", func() error {
 		ready, err := l.Try(t.Context(), "kubectl get nodes --no-headers | grep -cw Ready")
 		if want := strconv.Itoa(first + scaleStep + 2); err == nil && ready != want {
@@ -115,7 +121,9 @@ func scaleNode(i int) map[string]any {
 			"name": name, "annotations": map[string]string{"kwok.x-k8s.io/node": "fake"},
 			"labels": map[string]string{"kubernetes.io/hostname": name, "kubernetes.io/os": "linux"},
 		},
-		"spec": map[string]any{"taints": []map[string]string{{"key": "kwok.x-k8s.io/node", "value": "fake", "effect": "NoSchedule"}}},
+		"spec": map[string]any{
+			"taints": []map[string]string{{"key": "kwok.x-k8s.io/node", "value": "fake", "effect": "NoSchedule"}},
+		},
 		"status": map[string]any{"addresses": []map[string]string{
 			{"type": "InternalIP", "address": scaleAddress(i)}, {"type": "Hostname", "address": name},
 		}},
@@ -130,7 +138,8 @@ func (l clusterUser) scaleRow(t *testing.T, table *tabwriter.Writer, hosts int) 
 		return time.Since(began).Seconds()
 	}
 	master, worker := l.Node(t, "master-1"), l.Node(t, "worker-1")
-	added, removed := seconds("kube-bootstrap node add --name more --progress none"), seconds("kube-bootstrap node remove more --yes --progress none")
+	added, removed := seconds("kube-bootstrap node add --name more --progress none"),
+		seconds("kube-bootstrap node remove more --yes --progress none")
 	time.Sleep(time.Minute) // what the changes caused has ended
 	before := [2]float64{agentCPU(t, master), agentCPU(t, worker)}
 	time.Sleep(time.Minute)
@@ -138,9 +147,12 @@ func (l clusterUser) scaleRow(t *testing.T, table *tabwriter.Writer, hosts int) 
 	requests := master.Sh(t, `since=$(date -u -d '-1 minute' +%Y-%m-%dT%H:%M:%S)
 		cat /var/log/kubernetes/audit/*.log | grep '"stage":"ResponseComplete"' | grep '"userAgent":"kube-bootstrap/' |
 		sed 's/.*"requestReceivedTimestamp":"\([^"]*\)".*/\1/' | awk -v since="$since" '$0 > since' | wc -l`)
-	fmt.Fprintf(table, "%d\t%.1f\t%.1f\t%.2f\t%.2f\t%.2f\t%.0f\t%.0f\t%.2f\t%.0f\t%.2f\t%s\t%s\t\n", hosts, added, removed,
-		seconds("docker exec "+master.Name+" kube-bootstrap status >/dev/null"), seconds("kube-bootstrap cluster status >/dev/null"), seconds("kube-bootstrap node list >/dev/null"),
-		resident(t, master, "flanneld"), resident(t, master, "[k]ube-bootstrap agent"), cpu[0], resident(t, worker, "[k]ube-bootstrap agent"), cpu[1], requests, loadAverage())
+	fmt.Fprintf(table, "%d\t%.1f\t%.1f\t%.2f\t%.2f\t%.2f\t%.0f\t%.0f\t%.2f\t%.0f\t%.2f\t%s\t%s\t\n", hosts, added,
+		removed,
+		seconds("docker exec "+master.Name+" kube-bootstrap status >/dev/null"),
+		seconds("kube-bootstrap cluster status >/dev/null"), seconds("kube-bootstrap node list >/dev/null"),
+		resident(t, master, "flanneld"), resident(t, master, "[k]ube-bootstrap agent"), cpu[0],
+		resident(t, worker, "[k]ube-bootstrap agent"), cpu[1], requests, loadAverage())
 }
 
 // resident returns megabytes of memory of the oldest process whose command line
@@ -155,7 +167,8 @@ func resident(t *testing.T, m hosts.Machine, pattern string) float64 {
 // agentCPU returns the CPU seconds that the agent has used.
 func agentCPU(t *testing.T, m hosts.Machine) float64 {
 	t.Helper()
-	ticks, err := strconv.ParseFloat(m.Sh(t, "awk '{print $14 + $15}' /proc/$(pgrep -of '[k]ube-bootstrap agent')/stat"), 64)
+	ticks, err := strconv.ParseFloat(m.Sh(t, "awk '{print $14 + $15}' /proc/$(pgrep -of '[k]ube-bootstrap "+
+		"agent')/stat"), 64)
 	must.NoError(t, err)
 	return ticks / 100
 }

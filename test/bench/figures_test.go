@@ -90,12 +90,14 @@ func (f figures) steps(verb string, of timing) {
 // took, then the steps, longest first.
 func (f figures) table(peer figures) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n%d runs on %d CPUs; load after each: %s\n\n", benchRuns, runtime.NumCPU(), strings.Join(*f.loads, " "))
+	fmt.Fprintf(&b, "\n%d runs on %d CPUs; load after each: %s\n\n", benchRuns, runtime.NumCPU(),
+		strings.Join(*f.loads, " "))
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "median s\tmin\tmax\tkubeadm\tratio\t  what")
 	for _, what := range []string{
 		"API answering", "node Ready", "DNS Ready", "master returned", "master, second run",
-		"worker Ready", "worker returned", "first packet from the worker", "turndown of the worker", "turndown of the master",
+		"worker Ready", "worker returned", "first packet from the worker", "turndown of the worker",
+		"turndown of the master",
 	} {
 		row(table, what, f.whole[what], peer.whole[what])
 	}
@@ -119,7 +121,8 @@ func row(table *tabwriter.Writer, what string, took, peers []time.Duration) {
 	if len(peers) > 0 {
 		beside = fmt.Sprintf("%.2f\t%.2f", median(peers).Seconds(), median(took).Seconds()/median(peers).Seconds())
 	}
-	fmt.Fprintf(table, "%.2f\t%.2f\t%.2f\t%s\t  %s\n", median(took).Seconds(), slices.Min(took).Seconds(), slices.Max(took).Seconds(), beside, what)
+	fmt.Fprintf(table, "%.2f\t%.2f\t%.2f\t%s\t  %s\n", median(took).Seconds(), slices.Min(took).Seconds(),
+		slices.Max(took).Seconds(), beside, what)
 }
 
 func median(took []time.Duration) time.Duration {

@@ -81,7 +81,8 @@ func (p peer) once(t *testing.T, use func()) {
 	made := timed(t, p.master, "/opt/kubeadm/kubeadm init --config /opt/kubeadm/init.yaml"+flags)
 	p.figures.add("master returned", made.end.Sub(made.begin))
 	for _, manifest := range []string{fill(kubeFlannel, p.master, ""), benchPods} {
-		p.master.Sh(t, "/opt/kubeadm/kubectl --kubeconfig /etc/kubernetes/admin.conf apply -f - <<'EOF'\n"+manifest+"\nEOF")
+		p.master.Sh(t, "/opt/kubeadm/kubectl --kubeconfig /etc/kubernetes/admin.conf apply -f - <<'EOF'\n"+manifest+
+			"\nEOF")
 	}
 	join := p.master.Sh(t, "/opt/kubeadm/kubeadm token create --print-join-command 2>/dev/null")
 	joined := timed(t, p.worker, "/opt/kubeadm/"+strings.TrimSpace(join)+flags)

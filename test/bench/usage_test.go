@@ -15,15 +15,18 @@ import (
 
 // usage is what a host uses while nothing happens.
 type usage struct {
-	pss, rss int64         // bytes, resident; a page that several processes share counts once in pss, and for each of them in rss
+	// bytes, resident; a page that several processes share counts once in pss, and for each of them in rss
+	pss, rss int64
 	cpu      time.Duration // in a minute
 }
 
 // readUsage waits until a host has settled, and then measures a minute. The group of
 // the host counts the time of processes that ended, too.
-const readUsage = `cpu() { cat /sys/fs/cgroup/cpuacct/cpuacct.usage 2>/dev/null || awk '/^usage_usec/ {print $2 * 1000}' /sys/fs/cgroup/cpu.stat; }
+const readUsage = `cpu() { cat /sys/fs/cgroup/cpuacct/cpuacct.usage 2>/dev/null ||
+	awk '/^usage_usec/ {print $2 * 1000}' /sys/fs/cgroup/cpu.stat; }
 sleep %d; before=$(cpu); sleep 60; after=$(cpu)
-cat /proc/[0-9]*/smaps_rollup 2>/dev/null | awk '/^Pss:/ {pss += $2} /^Rss:/ {rss += $2} END {printf "%%.0f %%.0f ", pss * 1024, rss * 1024}'
+cat /proc/[0-9]*/smaps_rollup 2>/dev/null |
+	awk '/^Pss:/ {pss += $2} /^Rss:/ {rss += $2} END {printf "%%.0f %%.0f ", pss * 1024, rss * 1024}'
 echo $((after - before))`
 
 func measure(t *testing.T, m hosts.Machine, settle time.Duration) (u usage) {
@@ -56,7 +59,9 @@ func (i idle) table() string {
 	for _, host := range []string{"control plane", "worker", "both"} {
 		bare, ours, peers := i.bare[host], i.ours[host], i.peers[host]
 		fmt.Fprintf(table, "%s\t", host)
-		for _, of := range []func(usage) int64{func(u usage) int64 { return u.pss }, func(u usage) int64 { return u.rss }} {
+		for _, of := range []func(usage) int64{
+			func(u usage) int64 { return u.pss }, func(u usage) int64 { return u.rss },
+		} {
 			memory, peer := of(ours)-of(bare), of(peers)-of(bare)
 			fmt.Fprintf(table, "%d\t%d\t%.2f\t", memory>>20, peer>>20, float64(memory)/float64(peer))
 		}

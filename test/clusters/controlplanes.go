@@ -22,7 +22,8 @@ func NewControlPlanes(t *testing.T) ControlPlanes {
 
 // Join makes the cluster of the bare hosts.
 func (c ControlPlanes) Join(t *testing.T) {
-	c.First.Sh(t, "kube-bootstrap master --addons metrics-server --bundle "+hosts.Bundle) // an addon that depends on the number of control planes
+	// an addon that depends on the number of control planes
+	c.First.Sh(t, "kube-bootstrap master --addons metrics-server --bundle "+hosts.Bundle)
 	t.Run("join", func(t *testing.T) { joinControlPlanes(t, c.First, c.Second, c.Third) })
 	t.Run("a worker joins through any", func(t *testing.T) { c.Worker.Sh(t, JoinCommand(t, c.Second)) })
 	Ready(t, c.First, 4)
@@ -35,7 +36,9 @@ func joinControlPlanes(t *testing.T, first, second, third hosts.Machine) {
 	var all sync.WaitGroup
 	var err error
 	all.Go(func() { _, err = second.Try(t.Context(), line) })
-	for _, step := range []string{"announce this control plane", "join etcd", "write the static pods of the scheduler and the controller manager"} {
+	for _, step := range []string{
+		"announce this control plane", "join etcd", "write the static pods of the scheduler and the controller manager",
+	} {
 		if out := KillIn(t, third, line, step); out != "137 "+step {
 			t.Errorf("killed in %q: %s", step, out)
 		}
@@ -45,11 +48,13 @@ func joinControlPlanes(t *testing.T, first, second, third hosts.Machine) {
 		t.Fatal(err)
 	}
 	Voters(t, first, 3)
-	const otherEtcd = "grep -q -e --etcd-servers=.*,https://127.0.0.1:6441 /etc/kubernetes/manifests/kube-apiserver.yaml"
+	const otherEtcd = "grep -q -e --etcd-servers=.*,https://127.0.0.1:6441 " +
+		"/etc/kubernetes/manifests/kube-apiserver.yaml"
 	hosts.Soon(t, time.Minute, "the first API server to use another etcd if its own is down", first, otherEtcd)
 	for _, m := range []hosts.Machine{first, second, third} {
 		hosts.Soon(t, time.Minute, "status of "+m.Name, m, "kube-bootstrap status")
-		if leads := m.Sh(t, "cat /etc/kubernetes/manifests/kube-*.yaml | grep -c leader-elect=true || true"); leads != "2" {
+		if leads := m.Sh(t, "cat /etc/kubernetes/manifests/kube-*.yaml | grep -c leader-elect=true || "+
+			"true"); leads != "2" {
 			t.Errorf("%s: %s of controller manager and scheduler share their work", m.Name, leads)
 		}
 	}
@@ -65,7 +70,8 @@ func Survive(t *testing.T, dead hosts.Machine, left ...hosts.Machine) {
 	}
 	// etcd may have written what the API server did not confirm in time.
 	const admin = "docker exec kubelet kubectl --kubeconfig /etc/kubernetes/admin.conf "
-	hosts.Soon(t, time.Minute, "a change", other, admin+"create configmap written-meanwhile --from-literal=a=b || "+admin+"get configmap written-meanwhile")
+	hosts.Soon(t, time.Minute, "a change", other, admin+"create configmap written-meanwhile --from-literal=a=b || "+
+		admin+"get configmap written-meanwhile")
 	for range 10 {
 		for _, m := range left {
 			if err := AsksAPI(t, m); err != nil {
@@ -75,7 +81,8 @@ func Survive(t *testing.T, dead hosts.Machine, left ...hosts.Machine) {
 	}
 	hosts.Power(t, "start", dead)
 	wait.Until(t, 2*time.Minute, "its own API server", func() error {
-		out, err := dead.Try(t.Context(), "docker exec kubelet kubectl --kubeconfig /etc/kubernetes/admin.conf get configmap written-meanwhile -o 'jsonpath={.data.a}'")
+		out, err := dead.Try(t.Context(), "docker exec kubelet kubectl --kubeconfig /etc/kubernetes/admin.conf get "+
+			"configmap written-meanwhile -o 'jsonpath={.data.a}'")
 		if err == nil && out != "b" {
 			err = fmt.Errorf("got %q", out)
 		}
@@ -86,6 +93,7 @@ func Survive(t *testing.T, dead hosts.Machine, left ...hosts.Machine) {
 
 // AsksAPI reads the machine's own Node as its kubelet does.
 func AsksAPI(t *testing.T, m hosts.Machine) error {
-	_, err := m.Try(t.Context(), "docker exec kubelet kubectl --kubeconfig /etc/kubernetes/kubelet.conf --request-timeout 30s get node "+m.Name)
+	_, err := m.Try(t.Context(), "docker exec kubelet kubectl --kubeconfig /etc/kubernetes/kubelet.conf "+
+		"--request-timeout 30s get node "+m.Name)
 	return err
 }

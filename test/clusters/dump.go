@@ -14,8 +14,10 @@ func Dumps(t *testing.T, m hosts.Machine, more ...string) {
 	if out := m.Sh(t, "kube-bootstrap dump /root/dump"); out != "/root/dump" {
 		t.Errorf("%s: dump prints %q", m.Name, out)
 	}
-	files := append(more, "status.txt", "status.json", "settings.yaml", "version.txt", "network.txt", "iptables.txt", "state/role", "runs/*.log",
-		"logs/kube-bootstrap-agent.log", "docker/info.txt", "docker/containers/kubelet.log", "docker-bootstrap/containers/flannel.log")
+	files := append(more, "status.txt", "status.json", "settings.yaml", "version.txt", "network.txt", "iptables.txt",
+		"state/role", "runs/*.log",
+		"logs/kube-bootstrap-agent.log", "docker/info.txt", "docker/containers/kubelet.log",
+		"docker-bootstrap/containers/flannel.log")
 	out := m.Sh(t, `cd /root/dump && for file in `+strings.Join(files, " ")+`; do [ -s $file ] || echo no $file; done
 		grep -rl 'PRIVATE KEY' . ; find . -perm /077`)
 	if out != "" {

@@ -31,7 +31,8 @@ func EtcdClient(t *testing.T, master hosts.Machine, name string) *clientv3.Clien
 // CertificateOf reads a certificate and its key from a host.
 func CertificateOf(t *testing.T, m hosts.Machine, name string) tls.Certificate {
 	t.Helper()
-	pair, err := tls.X509KeyPair([]byte(m.Sh(t, "cat "+PKIDir+"/"+name+".crt")), []byte(m.Sh(t, "cat "+PKIDir+"/"+name+".key")))
+	pair, err := tls.X509KeyPair([]byte(m.Sh(t, "cat "+PKIDir+"/"+name+".crt")),
+		[]byte(m.Sh(t, "cat "+PKIDir+"/"+name+".key")))
 	must.NoError(t, err)
 	return pair
 }
@@ -78,7 +79,8 @@ func Voters(t *testing.T, m hosts.Machine, n int) {
 		}
 		for _, member := range all {
 			// A revision may pass between two questions.
-			if member.Learner || !member.Healthy || all[0].Revision-member.Revision > 20 || member.Revision-all[0].Revision > 20 {
+			if member.Learner || !member.Healthy || all[0].Revision-member.Revision > 20 ||
+				member.Revision-all[0].Revision > 20 {
 				return fmt.Errorf("%+v", all)
 			}
 		}

@@ -16,7 +16,8 @@ func KillIn(t *testing.T, m hosts.Machine, run, step string) string {
 `+run+` --progress json 2>/run/progress >/dev/null & pid=$!
 while read -r line; do
 	echo "$line" >>/run/progress.log
-	case $line in *'"step":"`+step+`"'*'"kind":"started"'*|*'"kind":"started"'*'"step":"`+step+`"'*) kill -KILL $pid; cat >>/run/progress.log; break;; esac
+	case $line in *'"step":"`+step+`"'*'"kind":"started"'*|*'"kind":"started"'*'"step":"`+step+
+		`"'*) kill -KILL $pid; cat >>/run/progress.log; break;; esac
 done </run/progress
 wait $pid; code=$?; rm -f /run/progress /run/progress.log; echo "$code `+step+`"`)
 }

@@ -30,15 +30,18 @@ func Form(t *testing.T, master, worker hosts.Machine) {
 	master.Sh(t, "kube-bootstrap master")
 	worker.Sh(t, JoinCommand(t, master))
 	for _, m := range []hosts.Machine{master, worker} {
-		if files := m.Sh(t, "find /var/lib/docker/overlay2 /var/lib/containerd -xdev -path '*/bin/hyperkube' -type f -printf '%i\n' | sort -u | wc -l"); files != "1" {
+		if files := m.Sh(t, "find /var/lib/docker/overlay2 /var/lib/containerd -xdev -path '*/bin/hyperkube' -type f "+
+			"-printf '%i\n' | sort -u | wc -l"); files != "1" {
 			t.Errorf("%s has %s files of Kubernetes, want one in both image stores", m.Name, files)
 		}
 	}
 	PodsReady(t, master, 2)
-	hosts.Says(t, time.Minute, "DNS on the worker", worker, traffic.Resolving+"kubernetes.default.svc.cluster.local", "10.96.0.1")
+	hosts.Says(t, time.Minute, "DNS on the worker", worker, traffic.Resolving+"kubernetes.default.svc.cluster.local",
+		"10.96.0.1")
 	for _, m := range []hosts.Machine{master, worker} {
 		// There is no default route: Services need one of their own, after a boot too.
-		m.Sh(t, "ip route del 10.96.0.0/16 && kube-bootstrap boot && ip route get 10.96.0.1 && bash -c 'exec 3<>/dev/tcp/10.96.0.1/443'")
+		m.Sh(t, "ip route del 10.96.0.0/16 && kube-bootstrap boot && ip route get 10.96.0.1 && "+
+			"bash -c 'exec 3<>/dev/tcp/10.96.0.1/443'")
 	}
 }
 
@@ -62,7 +65,9 @@ func Watch(t *testing.T, all []hosts.Machine, allowed ...string) Strays {
 	from, to := "src host "+strings.Join(allowed, " or src host "), "dst host "+strings.Join(allowed, " or dst host ")
 	filter := fmt.Sprintf("(ip and not igmp and not ((%s) and (%s))) or (ip6 and not dst net ff02::/16)", from, to)
 	for _, m := range all {
-		m.Sh(t, "tcpdump -i eth0 -n -l '"+filter+"' >/run/strays 2>/run/strays.log & echo $! >/run/strays.pid; for i in $(seq 600); do grep -q listening /run/strays.log && exit; sleep 0.1; done; cat /run/strays.log; exit 1")
+		m.Sh(t, "tcpdump -i eth0 -n -l '"+filter+"' >/run/strays 2>/run/strays.log & echo $! >/run/strays.pid; "+
+			"for i in $(seq 600); do grep -q listening /run/strays.log && exit; sleep 0.1; done; "+
+			"cat /run/strays.log; exit 1")
 	}
 	return all
 }

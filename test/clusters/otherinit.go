@@ -40,7 +40,8 @@ func OtherInit(t *testing.T, m hosts.Machine, bundle string) {
 	}
 	m.Sh(t, "kube-bootstrap turndown --yes")
 	// The links of pods may stay as long as their connections, see settles.
-	hosts.Soon(t, hosts.Settles/wait.Patience, "the end of the links of the pods", m, "[ -z \"$(ip -o link show type veth | grep -v ' eth[0-9]')\" ]")
+	hosts.Soon(t, hosts.Settles/wait.Patience, "the end of the links of the pods", m,
+		"[ -z \"$(ip -o link show type veth | grep -v ' eth[0-9]')\" ]")
 	// A reboot between the two would change what kube-bootstrap does not manage.
 	before := m.SettledWorld(t)
 	m.Sh(t, "kube-bootstrap master --bundle "+bundle)

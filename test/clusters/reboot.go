@@ -81,7 +81,8 @@ func alone(t *testing.T, worker hosts.Machine, before map[string]string) {
 // HasBridge returns an error unless docker0 of a host is on its subnet.
 func HasBridge(t *testing.T, m hosts.Machine, subnet string) error {
 	t.Helper()
-	out, err := m.Try(t.Context(), "docker version -f ok >/dev/null && ip -4 -o addr show docker0 && sed -n s/^FLANNEL_SUBNET=//p "+SubnetFile)
+	out, err := m.Try(t.Context(), "docker version -f ok >/dev/null && ip -4 -o addr show docker0 && "+
+		"sed -n s/^FLANNEL_SUBNET=//p "+SubnetFile)
 	if err == nil && strings.Count(out, subnet) != 2 {
 		err = fmt.Errorf("docker0 is not on %s: %s", subnet, out)
 	}
@@ -103,7 +104,9 @@ func ForgetLease(t *testing.T, master, worker hosts.Machine, before map[string]s
 
 func podNames(t *testing.T, master hosts.Machine) (string, error) {
 	t.Helper()
-	return master.Try(t.Context(), `kubectl get pods -A --sort-by=.metadata.uid -o 'jsonpath={range .items[*]}{.metadata.uid} {.metadata.name}{"\n"}{end}'`)
+	return master.Try(t.Context(),
+		`kubectl get pods -A --sort-by=.metadata.uid -o 'jsonpath={range .items[*]}{.metadata.uid} {.metadata.name}`+
+			`{"\n"}{end}'`)
 }
 
 // recovered expects the nodes and pods of before to be Ready with new

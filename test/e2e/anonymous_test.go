@@ -27,7 +27,9 @@ func code(t *testing.T, m hosts.Machine, url string) (answer string) {
 
 func codeNow(t *testing.T, m hosts.Machine, url string) string {
 	t.Helper()
-	return m.Sh(t, `printf 'GET /`+url[strings.Index(url, "/")+1:]+` HTTP/1.0\r\n\r\n' | timeout 60 openssl s_client -quiet -connect `+url[:strings.Index(url, "/")]+` 2>/dev/null | head -1 | tr -d '\r' | cut -d' ' -f2`)
+	return m.Sh(t, `printf 'GET /`+url[strings.Index(url, "/")+1:]+
+		` HTTP/1.0\r\n\r\n' | timeout 60 openssl s_client -quiet -connect `+url[:strings.Index(url, "/")]+
+		` 2>/dev/null | head -1 | tr -d '\r' | cut -d' ' -f2`)
 }
 
 func anonymousKubelet(t *testing.T, m hosts.Machine) {
@@ -45,7 +47,8 @@ func anonymousKubelet(t *testing.T, m hosts.Machine) {
 func anonymousAPI(t *testing.T, master hosts.Machine) {
 	t.Helper()
 	for path, want := range map[string]string{
-		"livez": "200", "readyz": "200", "healthz": "200", "": "401", "api": "401", "apis": "401", "metrics": "401", "version": "401",
+		"livez": "200", "readyz": "200", "healthz": "200", "": "401", "api": "401", "apis": "401", "metrics": "401",
+		"version":                               "401",
 		"api/v1/namespaces/kube-system/secrets": "401", "api/v1/namespaces/kube-public/configmaps/cluster-info": "401",
 	} {
 		if got := code(t, master, master.IP+":6443/"+path); got != want && (want != "401" || got != "403") {

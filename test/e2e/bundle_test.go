@@ -44,10 +44,12 @@ func TestBundle(t *testing.T) {
 	t.Run("docker here", func(t *testing.T) { dockerLoad(t, plain, hosts.LocalScript) })
 	for i, engine := range []string{"docker-26.1", "docker-28.5"} {
 		t.Run(engine, func(t *testing.T) {
-			m := hosts.New(t, engine, fmt.Sprintf("10.193.%d.0/24", 40+i), "bundle-"+strings.TrimPrefix(engine, "docker-2")[:1])[0]
+			m := hosts.New(t, engine, fmt.Sprintf("10.193.%d.0/24", 40+i),
+				"bundle-"+strings.TrimPrefix(engine, "docker-2")[:1])[0]
 			m.Put(t, plain, "/root/pause.tar")
 			dockerLoad(t, "/root/pause.tar", m.Sh)
-			m.Sh(t, "ctr -n other images import --all-platforms /root/pause.tar && ctr -n other images check | grep "+registries.PauseImage)
+			m.Sh(t, "ctr -n other images import --all-platforms /root/pause.tar && ctr -n other images check | grep "+
+				registries.PauseImage)
 			if engine == "docker-28.5" {
 				refusesBundles(t, m)
 			}
@@ -64,11 +66,15 @@ func sum(t *testing.T, path string) [32]byte {
 // lacks: a bundle of one image is sound, and not all that a cluster needs.
 func lacks(t *testing.T, path string) {
 	t.Helper()
-	out, err := host.Run(t.Context(), hosts.Built.Binary, "offline", "verify", path, "--arch", "arm,s390x", "-o", "json")
+	out, err := host.Run(t.Context(), hosts.Built.Binary, "offline", "verify", path, "--arch", "arm,s390x", "-o",
+		"json")
 	var report bundles.Report
 	must.NoError(t, json.Unmarshal([]byte(out), &report))
 	missing := strings.Join(report.Missing, "\n")
-	for _, want := range []string{"quay.io/coreos/etcd:v" + catalog.Newest().Etcd + " for arm", "CNI plugin bridge for arm", "everything for s390x"} {
+	for _, want := range []string{
+		"quay.io/coreos/etcd:v" + catalog.Newest().Etcd + " for arm", "CNI plugin bridge for arm",
+		"everything for s390x",
+	} {
 		if err == nil || !strings.Contains(missing, want) {
 			t.Errorf("%q is not missing: %v\n%s", want, err, missing)
 		}
@@ -81,13 +87,15 @@ func lacks(t *testing.T, path string) {
 func skopeo(t *testing.T, plain string) {
 	seen := map[string]bool{}
 	for _, arch := range registries.PauseArchs {
-		got := hosts.Local(t, "skopeo", "--override-arch", arch, "inspect", "--format", "{{.Architecture}} {{.Layers}}", "oci-archive:"+plain+":"+registries.PauseImage)
+		got := hosts.Local(t, "skopeo", "--override-arch", arch, "inspect", "--format", "{{.Architecture}} {{.Layers}}",
+			"oci-archive:"+plain+":"+registries.PauseImage)
 		if !strings.HasPrefix(got, arch+" ") || seen[got] {
 			t.Errorf("for %s: %s", arch, got)
 		}
 		seen[got] = true
 	}
-	hosts.Local(t, "skopeo", "--insecure-policy", "copy", "-q", "--all", "oci-archive:"+plain+":"+registries.PauseImage, "dir:"+t.TempDir())
+	hosts.Local(t, "skopeo", "--insecure-policy", "copy", "-q", "--all", "oci-archive:"+plain+":"+registries.PauseImage,
+		"dir:"+t.TempDir())
 }
 
 // crane's own library finds everything in its place; a registry that it is
@@ -129,14 +137,16 @@ func refusesBundles(t *testing.T, m hosts.Machine) {
 	hosts.Local(t, "openssl", "genpkey", "-algorithm", "ed25519", "-out", key)
 	hosts.Local(t, "openssl", "pkey", "-in", key, "-pubout", "-out", key+".pub")
 	m.Put(t, key+".pub", "/root/key.pub")
-	m.Sh(t, "cp "+hosts.Bundle+" /root/damaged && printf X | dd of=/root/damaged bs=1 conv=notrunc seek=$(($(stat -c %s /root/damaged)/2)) 2>&1")
+	m.Sh(t, "cp "+hosts.Bundle+" /root/damaged && printf X | "+
+		"dd of=/root/damaged bs=1 conv=notrunc seek=$(($(stat -c %s /root/damaged)/2)) 2>&1")
 	m.Sh(t, "head -c $(($(stat -c %s /root/damaged)/3)) "+hosts.Bundle+" >/root/short")
 	before := m.SettledWorld(t)
 	for flags, want := range map[string]string{
 		"--bundle /root/damaged": "is cut short or damaged",
 		"--bundle /root/short":   "is cut short or damaged",
-		"--bundle " + hosts.Bundle + " --verify-key /root/key.pub":           "not to be trusted: it has no signature",
-		"--bundle " + hosts.Bundle + " --kubernetes-version 1.37.0":          "contains Kubernetes " + catalog.Newest().Patch + ", not v1.37.0",
+		"--bundle " + hosts.Bundle + " --verify-key /root/key.pub": "not to be trusted: it has no signature",
+		"--bundle " + hosts.Bundle + " --kubernetes-version 1.37.0": "contains Kubernetes " +
+			catalog.Newest().Patch + ", not v1.37.0",
 		"--bundle " + hosts.Bundle + " --ignore-preflight arch --arch s390x": "it is for amd64, not for s390x",
 		"--bundle " + hosts.Bundle + " --verify-key /root/damaged":           "is no key in PEM",
 		"--bundle /root/key.pub": "not a bundle",

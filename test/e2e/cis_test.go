@@ -37,7 +37,8 @@ args() { cat "$D/$1" 2>/dev/null; }
 has() { args "$1" | grep -qE -- "$2"; }
 lacks() { ! has "$1" "$2" && args "$1" | grep -q .; }
 setting() { grep -qE -- "$1" /var/lib/kubelet/config.yaml; }
-private() { for f in "$@"; do [ -e "$f" ] || continue; case $(stat -Lc %a:%U:%G "$f") in [0-7]00:root:root) ;; *) return 1;; esac; done; }
+private() { for f in "$@"; do [ -e "$f" ] || continue
+	case $(stat -Lc %a:%U:%G "$f") in [0-7]00:root:root) ;; *) return 1;; esac; done; }
 owned() { [ -z "$(find "$@" \( ! -user root -o ! -group root \) -print -quit)" ]; }
 refused() { kc create --dry-run=server -f - >/dev/null 2>&1 <<EOF && return 1 || return 0
 {apiVersion: v1, kind: Pod, metadata: {name: cis, namespace: default}, spec: {$1}}
@@ -61,7 +62,8 @@ func cis(t *testing.T, master, worker hosts.Machine) {
 		if failed != "" {
 			failures++
 		}
-		fmt.Fprintf(&table, "%-7s %-4s %s%s\n", c.id, map[bool]string{true: "pass", false: "FAIL"}[failed == ""], c.title, failed)
+		fmt.Fprintf(&table, "%-7s %-4s %s%s\n", c.id, map[bool]string{true: "pass", false: "FAIL"}[failed == ""],
+			c.title, failed)
 		if (failed != "") != (c.why != "") {
 			t.Errorf("%s %s: failed on %q, but the expected reason is %q", c.id, c.title, failed, c.why)
 		}
@@ -81,7 +83,8 @@ func failingControls(t *testing.T, master, worker hosts.Machine) map[string]stri
 	t.Helper()
 	failing := map[string]string{}
 	for kind, m := range map[string]hosts.Machine{"master": master, "worker": worker} {
-		mine := slices.DeleteFunc(slices.Clone(controls), func(c control) bool { return c.host != "" && c.host != kind })
+		mine := slices.DeleteFunc(slices.Clone(controls),
+			func(c control) bool { return c.host != "" && c.host != kind })
 		const times, pause = 12, 5 * time.Second
 		for range times {
 			documented, others := failingOn(t, m, mine)

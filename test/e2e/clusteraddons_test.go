@@ -17,7 +17,9 @@ import (
 func (l clusterUser) addons(t *testing.T) {
 	l.Sh(t, "kubectl apply -f - <<'YAML'\n"+counted+"\nYAML\nkubectl rollout status statefulset/data --timeout 300s")
 	l.counts(t, "1")
-	out, err := l.Try(t.Context(), "kubectl create --as system:serviceaccount:local-path-storage:local-path-provisioner -f - <<'YAML'\n"+stolenToken+"\nYAML")
+	out, err := l.Try(t.Context(),
+		"kubectl create --as system:serviceaccount:local-path-storage:local-path-provisioner -f - <<'YAML'\n"+
+			stolenToken+"\nYAML")
 	if err == nil || !strings.Contains(out+err.Error(), "denied request") {
 		t.Errorf("the provisioner of volumes creates a pod that opens a host: %s, %v", out, err)
 	}
@@ -25,7 +27,8 @@ func (l clusterUser) addons(t *testing.T) {
 	l.counts(t, "2")
 	l.Sh(t, "kube-bootstrap node stop worker-1 && kube-bootstrap node start worker-1")
 	l.counts(t, "3")
-	hosts.Soon(t, 3*time.Minute, "the use of each node", l, `test "$(kubectl top nodes --no-headers | grep -c '%')" = "$(kubectl get nodes --no-headers | wc -l)"`)
+	hosts.Soon(t, 3*time.Minute, "the use of each node", l,
+		`test "$(kubectl top nodes --no-headers | grep -c '%')" = "$(kubectl get nodes --no-headers | wc -l)"`)
 	l.Sh(t, "kubectl delete statefulset data && kubectl delete pvc file-data-0")
 	hosts.Soon(t, time.Minute, "the end of the volume", l, `test -z "$(kubectl get pv -o name)"`)
 }
@@ -34,7 +37,8 @@ func (l clusterUser) addons(t *testing.T) {
 func (l clusterUser) counts(t *testing.T, n string) {
 	t.Helper()
 	wait.Until(t, 2*time.Minute, "pod "+n, func() error {
-		out, err := l.Try(t.Context(), "kubectl wait pod/data-0 --for condition=Ready --timeout 60s >/dev/null && kubectl logs data-0")
+		out, err := l.Try(t.Context(), "kubectl wait pod/data-0 --for condition=Ready --timeout 60s >/dev/null && "+
+			"kubectl logs data-0")
 		if err == nil && out != n {
 			return fmt.Errorf("the volume of data-0 had %s pods, want %s", out, n)
 		}
@@ -48,7 +52,8 @@ kind: Pod
 metadata: {name: stolen, namespace: local-path-storage}
 spec:
   nodeName: e2e-n-master-1
-  containers: [{name: shell, image: my/app:dev, securityContext: {privileged: true}, volumeMounts: [{name: host, mountPath: /host}]}]
+  containers: [{name: shell, image: my/app:dev, securityContext: {privileged: true},
+    volumeMounts: [{name: host, mountPath: /host}]}]
   volumes: [{name: host, hostPath: {path: /}}]`
 
 const counted = `apiVersion: apps/v1

@@ -31,14 +31,16 @@ func (l clusterUser) localRegistry(t *testing.T) {
 	const image = "library/cached:v1"
 	local := fmt.Sprintf("localhost:%d/%s", port, image)
 	l.Sh(t, "docker tag "+pushed+" "+local+" && docker push "+local+" && docker rmi "+local+" "+pushed)
-	l.Sh(t, fmt.Sprintf("kube-bootstrap cluster up -f cluster.yaml --registry-mirror docker.io=http://10.212.0.1:%d --progress none", port))
+	l.Sh(t, fmt.Sprintf("kube-bootstrap cluster up -f cluster.yaml --registry-mirror docker.io=http://10.212.0.1:%d "+
+		"--progress none", port))
 	l.runsFrom(t, "first", "worker-1", "docker.io/"+image)
 	stop()
 	l.runsFrom(t, "second", "db", "docker.io/"+image)
 
 	hosts.Docker(t, "stop", "e2e-n.registry")
 	out, err := l.Try(t.Context(), "kube-bootstrap cluster status")
-	if text := fmt.Sprint(out, err); err == nil || !strings.Contains(text, "the local registry localhost:5001, container e2e-n.registry, does not run") {
+	if text := fmt.Sprint(out, err); err == nil ||
+		!strings.Contains(text, "the local registry localhost:5001, container e2e-n.registry, does not run") {
 		t.Errorf("a registry that does not run: %s", text)
 	}
 	l.Sh(t, "kube-bootstrap cluster up --progress none && kube-bootstrap cluster status")
@@ -49,8 +51,12 @@ func (l clusterUser) localRegistry(t *testing.T) {
 // runsFrom runs a pod on a node, which pulls the image.
 func (l clusterUser) runsFrom(t *testing.T, pod, node, image string) {
 	t.Helper()
-	l.Sh(t, fmt.Sprintf(`kubectl run %s --image %s --image-pull-policy Always --overrides '{"spec":{"nodeName":"e2e-n-%s"}}' -- /probe serve
-		kubectl wait --for condition=Ready pod/%[1]s --timeout 300s || { kubectl describe pod %[1]s; exit 1; }`, pod, image, node))
+	l.Sh(t,
+		fmt.Sprintf(
+			`kubectl run %s --image %s --image-pull-policy Always \
+			--overrides '{"spec":{"nodeName":"e2e-n-%s"}}' -- /probe serve
+		kubectl wait --for condition=Ready pod/%[1]s --timeout 300s || { kubectl describe pod %[1]s; exit 1; }`, pod,
+			image, node))
 }
 
 // upstream runs Debian's docker-registry on all addresses of this machine, by
@@ -62,7 +68,8 @@ func (l clusterUser) upstream(t *testing.T) (port int, stop func()) {
 	port = listener.Addr().(*net.TCPAddr).Port
 	must.NoError(t, listener.Close())
 	dir := t.TempDir()
-	config := fmt.Sprintf("version: 0.1\nlog: {level: error, accesslog: {disabled: true}}\nstorage: {filesystem: {rootdirectory: %s/data}}\nhttp: {addr: \":%d\"}\n", dir, port)
+	config := fmt.Sprintf("version: 0.1\nlog: {level: error, accesslog: {disabled: true}}\n"+
+		"storage: {filesystem: {rootdirectory: %s/data}}\nhttp: {addr: \":%d\"}\n", dir, port)
 	must.NoError(t, os.WriteFile(filepath.Join(dir, "config.yml"), []byte(config), 0o600))
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})

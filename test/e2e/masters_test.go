@@ -35,13 +35,16 @@ func TestControlPlanes(t *testing.T) {
 		elect(t, c.Third, c.First, c.Second, c.Third)
 		since := c.Third.Sh(t, "date +%s")
 		// The others do not answer a host that has left.
-		if out := clusters.KillIn(t, c.Third, "kube-bootstrap turndown --yes", "start the kubelet"); out != "137 start the kubelet" {
+		if out := clusters.KillIn(t, c.Third, "kube-bootstrap turndown --yes",
+			"start the kubelet"); out != "137 start the kubelet" {
 			t.Errorf("killed after it has left: %s", out)
 		}
 		deposed := wasDeposed(t, c.Third, since)
 		c.Third.Sh(t, "kube-bootstrap turndown --yes")
-		const transferred = "docker -H unix:///run/docker-bootstrap.sock logs etcd --since %s 2>&1 | grep -c 'received MsgTimeoutNow' || true"
-		if !deposed && c.First.Sh(t, fmt.Sprintf(transferred, since)) == "0" && c.Second.Sh(t, fmt.Sprintf(transferred, since)) == "0" {
+		const transferred = "docker -H unix:///run/docker-bootstrap.sock logs etcd --since %s 2>&1 | " +
+			"grep -c 'received MsgTimeoutNow' || true"
+		if !deposed && c.First.Sh(t, fmt.Sprintf(transferred, since)) == "0" &&
+			c.Second.Sh(t, fmt.Sprintf(transferred, since)) == "0" {
 			t.Error("the leader of etcd left without a transfer to another member")
 		}
 		c.Third.SameWorld(t, "master --join, then turndown,", before)

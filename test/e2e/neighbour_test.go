@@ -22,7 +22,8 @@ func neighbour(t *testing.T, master, worker hosts.Machine) {
 	strange(t, master.IP, "10250", "2380")
 	ip := worker.Sh(t, "docker inspect -f '{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}' local")
 	code := "curl -s -o /dev/null -m 10 -w '%{http_code}' http://" + ip + ":8080/ || true"
-	hosts.Says(t, time.Minute, "the port by the overlay", master, code, "200") // the program in the container may still start
+	// the program in the container may still start
+	hosts.Says(t, time.Minute, "the port by the overlay", master, code, "200")
 	if !strings.Contains(master.Sh(t, "ip route get "+ip), "flannel") {
 		return // without a link of its own, the overlay is the LAN
 	}

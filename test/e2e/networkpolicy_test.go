@@ -18,7 +18,9 @@ func networkPolicy(t *testing.T, master hosts.Machine) {
 	t.Helper()
 	const named = "does not enforce NetworkPolicy default/deny-all"
 	master.Sh(t, `kubectl create -f - <<'END'
-{"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": {"name": "deny-all", "namespace": "default"}, "spec": {"podSelector": {}}}
+{"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy",
+ "metadata": {"name": "deny-all", "namespace": "default"},
+ "spec": {"podSelector": {}}}
 END`)
 	wait.Until(t, time.Minute, "status names the NetworkPolicy", func() error {
 		out, err := master.Try(t.Context(), "kube-bootstrap status")

@@ -31,12 +31,15 @@ func TestNodes(t *testing.T) {
 	t.Run("other labels and taints", l.remark)
 	l.Sh(t, "kubectl get configmap from-addon")
 	l.Deploy(t)
-	l.Sh(t, `kubectl expose deployment web --name outside --type NodePort --port 8080 --overrides '{"spec":{"ports":[{"port":8080,"nodePort":30080}]}}'`)
+	l.Sh(t,
+		`kubectl expose deployment web --name outside --type NodePort --port 8080 --overrides `+
+			`'{"spec":{"ports":[{"port":8080,"nodePort":30080}]}}'`)
 	l.Sh(t, "curl -sf --retry 10 --retry-all-errors -m 5 http://127.0.0.1:18080/")
 	stop := l.Poll(t)
 	t.Run("the page about nodes", func(t *testing.T) {
 		for _, block := range nodes.Commands() {
-			out := l.Sh(t, strings.Replace(block, "node stop web ", "node ssh web -- touch /root/mark /var/lib/mark && kube-bootstrap node stop web ", 1))
+			out := l.Sh(t, strings.Replace(block, "node stop web ",
+				"node ssh web -- touch /root/mark /var/lib/mark && kube-bootstrap node stop web ", 1))
 			if strings.Contains(block, "docker info") && !strings.Contains(out, "e2e-n-worker-1") {
 				t.Errorf("docker-env leads to %s", out)
 			}
@@ -63,16 +66,21 @@ func TestNodes(t *testing.T) {
 
 // spec holds the node db against what the file says.
 func (l clusterUser) spec(t *testing.T) {
-	got := l.Sh(t, `kubectl get node e2e-n-db -o 'jsonpath={.metadata.labels.disk} {.spec.taints[0].key}={.spec.taints[0].value}:{.spec.taints[0].effect} `+
-		`{.status.allocatable.cpu} {.status.allocatable.memory} {.status.allocatable.ephemeral-storage} {.status.allocatable.pods}'`)
+	got := l.Sh(t,
+		`kubectl get node e2e-n-db -o 'jsonpath={.metadata.labels.disk} `+
+			`{.spec.taints[0].key}={.spec.taints[0].value}:{.spec.taints[0].effect} `+
+			`{.status.allocatable.cpu} {.status.allocatable.memory} {.status.allocatable.ephemeral-storage} `+
+			`{.status.allocatable.pods}'`)
 	got = strings.Replace(got, "3221225472", "3Gi", 1) // which of the two the kubelet prints depends on its arithmetic
 	if want := "ssd dedicated=db:NoSchedule 1 2Gi 3Gi 50"; got != want {
 		t.Errorf("node db is %q, want %q", got, want)
 	}
-	if got := l.Sh(t, "kube-bootstrap node ssh db 'test -d /mnt/srv && ! touch /mnt/srv/x 2>/dev/null && echo read-only'"); got != "read-only" {
+	if got := l.Sh(t, "kube-bootstrap node ssh db 'test -d /mnt/srv && ! touch /mnt/srv/x 2>/dev/null && "+
+		"echo read-only'"); got != "read-only" {
 		t.Errorf("the mount of the node is %q", got)
 	}
-	if limit := hosts.Docker(t, "inspect", "e2e-n-db", "-f", "{{.HostConfig.Memory}} {{.HostConfig.NanoCpus}}"); limit != "2147483648 1000000000" {
+	if limit := hosts.Docker(t, "inspect", "e2e-n-db", "-f",
+		"{{.HostConfig.Memory}} {{.HostConfig.NanoCpus}}"); limit != "2147483648 1000000000" {
 		t.Errorf("its host has %s", limit)
 	}
 }
@@ -80,17 +88,21 @@ func (l clusterUser) spec(t *testing.T) {
 // remark changes labels and taints of the node db in the file, and others with
 // kubectl as a user would. The latter stay.
 func (l clusterUser) remark(t *testing.T) {
-	const marks = `kubectl get node e2e-n-db -o 'jsonpath={.metadata.labels.disk},{.metadata.labels.tier},{.metadata.labels.mine} {range .spec.taints[*]}{.key}={.value}:{.effect} {end}'`
+	const marks = `kubectl get node e2e-n-db -o ` +
+		`'jsonpath={.metadata.labels.disk},{.metadata.labels.tier},{.metadata.labels.mine} {range .spec.taints[*]}` +
+		`{.key}={.value}:{.effect} {end}'`
 	l.Sh(t, "kubectl label node e2e-n-db mine=yes && kubectl taint node e2e-n-db mine=yes:PreferNoSchedule")
 	up := func(labels, taints string) {
-		l.Sh(t, fmt.Sprintf("sed -e 's/{disk: ssd}/%s/' -e 's/\\[\"dedicated.*\\]/%s/' cluster.yaml >other.yaml && kube-bootstrap cluster up -f other.yaml --progress none", labels, taints))
+		l.Sh(t, fmt.Sprintf("sed -e 's/{disk: ssd}/%s/' -e 's/\\[\"dedicated.*\\]/%s/' cluster.yaml >other.yaml && "+
+			"kube-bootstrap cluster up -f other.yaml --progress none", labels, taints))
 	}
 	up("{tier: gold}", "[]")
 	if got := l.Sh(t, marks); strings.TrimSpace(got) != ",gold,yes mine=yes:PreferNoSchedule" {
 		t.Errorf("node db is %q", got)
 	}
 	up("{disk: ssd}", `["dedicated=db:NoSchedule"]`)
-	if got := l.Sh(t, marks); !strings.HasPrefix(got, "ssd,,yes ") || !strings.Contains(got, "dedicated=db:NoSchedule") {
+	if got := l.Sh(t, marks); !strings.HasPrefix(got, "ssd,,yes ") ||
+		!strings.Contains(got, "dedicated=db:NoSchedule") {
 		t.Errorf("node db is %q", got)
 	}
 }
@@ -100,7 +112,8 @@ func (l clusterUser) remark(t *testing.T) {
 // Docker does not stay open.
 func (l clusterUser) builtOnANode(t *testing.T) {
 	run := func(name, node string) string {
-		return "kubectl run " + name + " --image my/own:dev --image-pull-policy Never --overrides '" + `{"spec":{"nodeName":"e2e-n-` + node + `"}}` +
+		return "kubectl run " + name + " --image my/own:dev --image-pull-policy Never --overrides '" +
+			`{"spec":{"nodeName":"e2e-n-` + node + `"}}` +
 			"' -- /probe serve; kubectl wait --for condition=Ready pod/" + name + " --timeout 300s"
 	}
 	l.Sh(t, `eval "$(kube-bootstrap node docker-env worker-1)"; at=${DOCKER_HOST#tcp://}; docker build -t my/own:dev app

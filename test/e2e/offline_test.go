@@ -44,7 +44,8 @@ func fromBundle(t *testing.T, master, worker hosts.Machine) {
 const smallDisk = `mv /var/lib/containerd /var/lib/containerd.away; mkdir /var/lib/containerd
 [ -e /dev/loop-control ] || mknod /dev/loop-control c 10 237
 for i in 0 1 2 3 4 5 6 7; do [ -e /dev/loop$i ] || mknod /dev/loop$i b 7 $i; done
-{ gzip -dc /root/disk.gz | dd of=/var/lib/disk conv=sparse bs=1M && mount -o loop /var/lib/disk /var/lib/containerd; } ||
+{ gzip -dc /root/disk.gz | dd of=/var/lib/disk conv=sparse bs=1M &&
+	mount -o loop /var/lib/disk /var/lib/containerd; } ||
 	mount -t tmpfs -o size=1500m none /var/lib/containerd
 fallocate -l $(($(df --output=avail -B1 /var/lib/containerd | tail -n 1) - 150000000)) /var/lib/containerd/ballast`
 
@@ -58,7 +59,9 @@ func fullDisk(t *testing.T, m hosts.Machine, run string) {
 	m.Put(t, disk+".gz", "/root/disk.gz")
 	m.Sh(t, fmt.Sprintf(mount, smallDisk))
 	t.Log("containerd's disk is", m.Sh(t, "findmnt -no SOURCE,FSTYPE,SIZE,AVAIL /var/lib/containerd"))
-	defer m.Sh(t, "kube-bootstrap turndown --yes && "+fmt.Sprintf(mount, "umount /var/lib/containerd; rm -f /var/lib/disk /root/disk.gz; rmdir /var/lib/containerd; mv /var/lib/containerd.away /var/lib/containerd"))
+	defer m.Sh(t, "kube-bootstrap turndown --yes && "+
+		fmt.Sprintf(mount, "umount /var/lib/containerd; rm -f /var/lib/disk /root/disk.gz; "+
+			"rmdir /var/lib/containerd; mv /var/lib/containerd.away /var/lib/containerd"))
 	out, err := m.Try(t.Context(), run+" --ignore-preflight disk-space 2>&1")
 	if err == nil || !strings.Contains(out, "no space left on device") {
 		t.Errorf("on a full disk: %v\n%s", err, out)

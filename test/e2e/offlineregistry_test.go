@@ -29,8 +29,10 @@ func fromRegistry(t *testing.T, master, worker hosts.Machine, r *registries.Priv
 	before := [2]string{master.SettledWorld(t), worker.SettledWorld(t)}
 	watched := clusters.Watch(t, []hosts.Machine{master, worker}, strings.TrimSuffix(r.Addr, ":5443"))
 	pushed := pushInPieces(t, r)
-	login := " --registry-username " + registries.PrivateUser + " --registry-password-file /root/password --registry-ca /root/ca.crt "
-	master.Sh(t, "cat >/root/ca.crt <<'EOF'\n"+string(r.CA)+"EOF\nprintf %s "+registries.PrivatePassword+" >/root/password")
+	login := " --registry-username " + registries.PrivateUser +
+		" --registry-password-file /root/password --registry-ca /root/ca.crt "
+	master.Sh(t, "cat >/root/ca.crt <<'EOF'\n"+string(r.CA)+"EOF\nprintf %s "+registries.PrivatePassword+
+		" >/root/password")
 	t.Run("refused", func(t *testing.T) { refusedRegistry(t, master, r, login) })
 	bootstrapInPieces(t, master, r, clusters.LoadHost+r.Addr+"/k8s"+login)
 	master.Sh(t, "rm /root/ca.crt /root/password")
@@ -59,7 +61,8 @@ func fromRegistry(t *testing.T, master, worker hosts.Machine, r *registries.Priv
 // itself, until all is there.
 func pushInPieces(t *testing.T, r *registries.Private) map[string]string {
 	t.Helper()
-	args := []string{hosts.Built.Binary, "offline", "push", r.Addr + "/k8s", "--bundle", hosts.Built.Bundle, "--registry-ca", r.Path("ca.crt"), "--registry-username", registries.PrivateUser,
+	args := []string{hosts.Built.Binary, "offline", "push", r.Addr + "/k8s", "--bundle", hosts.Built.Bundle,
+		"--registry-ca", r.Path("ca.crt"), "--registry-username", registries.PrivateUser,
 		"--registry-password-file", r.Path("password"), "-o", "json", "--progress", "json"}
 	ctx, cancel := context.WithCancel(t.Context())
 	runUntil(t, ctx, args, "push", 10<<20, cancel) // SIGKILL
@@ -91,7 +94,8 @@ func runUntil(t *testing.T, ctx context.Context, args []string, what string, byt
 				Bytes   int64
 			}
 			last = lines.Text()
-			if json.Unmarshal(lines.Bytes(), &e) == nil && strings.HasPrefix(e.Message, what) && e.Bytes >= bytes && !done {
+			if json.Unmarshal(lines.Bytes(), &e) == nil && strings.HasPrefix(e.Message, what) && e.Bytes >= bytes &&
+				!done {
 				done = true
 				then()
 			}
@@ -114,10 +118,11 @@ func runUntil(t *testing.T, ctx context.Context, args []string, what string, byt
 func bootstrapInPieces(t *testing.T, m hosts.Machine, r *registries.Private, run string) {
 	t.Helper()
 	m.Sh(t, "timeout -s KILL 3 "+run+" || test $? = 137")
-	runUntil(t, t.Context(), []string{"docker", "exec", m.Name, "sh", "-c", run + " --progress json"}, "load", 20<<20, func() {
-		r.Stop()
-		r.Start(t)
-	})
+	runUntil(t, t.Context(), []string{"docker", "exec", m.Name, "sh", "-c", run + " --progress json"}, "load", 20<<20,
+		func() {
+			r.Stop()
+			r.Start(t)
+		})
 }
 
 // refusedRegistry gives what cannot work to a bare host.
@@ -132,7 +137,10 @@ func refusedRegistry(t *testing.T, m hosts.Machine, r *registries.Private, login
 	plain.Start()
 	defer plain.Close()
 	for _, c := range []struct{ name, Local, problem string }{
-		{"wrong password", r.Addr + "/k8s --registry-username carrier --registry-ca /root/ca.crt --registry-password-file /root/ca.crt", "registry-login"},
+		{
+			"wrong password", r.Addr + "/k8s --registry-username carrier --registry-ca /root/ca.crt " +
+				"--registry-password-file /root/ca.crt", "registry-login",
+		},
 		{"no password", r.Addr + "/k8s --registry-ca /root/ca.crt", "registry-login"},
 		{"unknown CA", r.Addr + "/k8s", "registry-ca"},
 		{"plain HTTP", plain.Listener.Addr().String() + "/k8s", "registry-plain-http"},
@@ -143,7 +151,8 @@ func refusedRegistry(t *testing.T, m hosts.Machine, r *registries.Private, login
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			code, says := m.Ask(t, "", "offline bootstrap "+c.Local, "")
-			if names := hosts.ProblemNames(says); code != "3" || len(names) != 1 || names[0] != c.problem || strings.Contains(says, registries.PrivatePassword) {
+			if names := hosts.ProblemNames(says); code != "3" || len(names) != 1 || names[0] != c.problem ||
+				strings.Contains(says, registries.PrivatePassword) {
 				t.Errorf("exit code %s, want 3 and %s:\n%s", code, c.problem, says)
 			}
 		})
@@ -160,7 +169,8 @@ func sameImages(t *testing.T, m hosts.Machine, r *registries.Private, pushed map
 		t.Errorf("pushed only %v", pushed)
 	}
 	// The IDs of images are in their manifests.
-	has := m.Sh(t, "ctr -n k8s.io images ls && ctr -n k8s.io images ls | awk 'NR > 1 {print $3}' | xargs -n 1 ctr -n k8s.io content get")
+	has := m.Sh(t, "ctr -n k8s.io images ls && ctr -n k8s.io images ls | awk 'NR > 1 {print $3}' | "+
+		"xargs -n 1 ctr -n k8s.io content get")
 	for ref, want := range pushed {
 		path, tag, _ := strings.Cut(ref, ":")
 		text := r.Get(t, "k8s/"+path+"/manifests/"+tag)

@@ -28,7 +28,10 @@ import (
 func TestPull(t *testing.T) {
 	o := registries.NewOfficial(t)
 	s := registries.StartSites(t, o.Registry, o.Files)
-	p := &puller{Sites: s, cache: t.TempDir(), login: registries.Login(t, s.Host()), to: filepath.Join(t.TempDir(), "pulled.tar.zst")}
+	p := &puller{
+		Sites: s, cache: t.TempDir(), login: registries.Login(t, s.Host()),
+		to: filepath.Join(t.TempDir(), "pulled.tar.zst"),
+	}
 	t.Run("refusals", func(t *testing.T) { p.refusals(t, o) })
 	t.Run("a link that breaks", func(t *testing.T) { p.breaks(t, o) })
 	t.Run("again", func(t *testing.T) { p.again(t) })
@@ -46,9 +49,12 @@ func (p *puller) args(more ...string) []string { return p.from(p.Host(), more...
 
 // from pulls from another registry than the usual one.
 func (p *puller) from(registry string, more ...string) []string {
-	args := []string{"offline", "pull", "--quick", "--progress", "plain", "--arch", "amd64", "--to", p.to, "--ca-file", p.CAFile,
-		"--registry-mirror", "registry.k8s.io=" + registry + "/official", "--registry-mirror", "ghcr.io=" + registry + "/official",
-		"--registry-mirror", "docker.io=" + registry + "/official", "--registry-mirror", "quay.io=" + registry + "/official",
+	args := []string{"offline", "pull", "--quick", "--progress", "plain", "--arch", "amd64", "--to", p.to, "--ca-file",
+		p.CAFile,
+		"--registry-mirror", "registry.k8s.io=" + registry + "/official", "--registry-mirror",
+		"ghcr.io=" + registry + "/official",
+		"--registry-mirror", "docker.io=" + registry + "/official", "--registry-mirror",
+		"quay.io=" + registry + "/official",
 		"--download-mirror", p.URL + "/files", "--cni-mirror", p.URL + "/files"}
 	return append(args, more...)
 }
@@ -71,12 +77,15 @@ func (p *puller) refused(t *testing.T, text string, args []string) {
 }
 
 func (p *puller) refusals(t *testing.T, o *registries.Official) {
-	p.refused(t, "has a certificate of an authority that this machine does not trust; give that authority's certificate with --ca-file",
+	p.refused(t, "has a certificate of an authority that this machine does not trust; "+
+		"give that authority's certificate with --ca-file",
 		p.args("--ca-file", "/etc/ssl/certs/ca-certificates.crt"))
 	p.refused(t, "uses plain HTTP", p.from(o.Registry))
-	p.refused(t, "the name no-such-host.invalid cannot be resolved", p.args("--download-mirror", "https://no-such-host.invalid"))
+	p.refused(t, "the name no-such-host.invalid cannot be resolved",
+		p.args("--download-mirror", "https://no-such-host.invalid"))
 	p.refused(t, "official/coreos/etcd:v3.6.99", p.args("--etcd-version", "3.6.99"))
-	p.refused(t, "does not exist for arm64, only for amd64; build it from source: `kube-bootstrap offline build --arch arm64`", p.args("--arch", "arm64"))
+	p.refused(t, "does not exist for arm64, only for amd64; "+
+		"build it from source: `kube-bootstrap offline build --arch arm64`", p.args("--arch", "arm64"))
 	out := *p
 	out.login = t.TempDir()
 	out.refused(t, "log in first: `docker login "+p.Host()+"`", p.args())
@@ -99,7 +108,8 @@ func (p *puller) breaks(t *testing.T, o *registries.Official) {
 	<-p.Holding
 	wait.Until(t, time.Minute, "some of it came", func() error {
 		for _, file := range p.partial(t) {
-			if info, err := os.Stat(file); err == nil && info.Size() > 0 && strings.HasSuffix(big, filepath.Base(file)) {
+			if info, err := os.Stat(file); err == nil && info.Size() > 0 &&
+				strings.HasSuffix(big, filepath.Base(file)) {
 				return nil
 			}
 		}
@@ -151,7 +161,9 @@ func (p *puller) again(t *testing.T) {
 // pushed expects that a pulled bundle can be pushed to a registry like a built
 // bundle, with the credentials of `docker login`.
 func (p *puller) pushed(t *testing.T) {
-	out, err := p.command([]string{"offline", "push", p.Host() + "/pushed", "--bundle", p.to, "--registry-ca", p.CAFile, "-o", "json"}).Run(t.Context())
+	out, err := p.command([]string{
+		"offline", "push", p.Host() + "/pushed", "--bundle", p.to, "--registry-ca", p.CAFile, "-o", "json",
+	}).Run(t.Context())
 	must.NoError(t, err)
 	all := hosts.Items[artifact.Pushed](t, string(out))
 	names := strings.Fields(hosts.Local(t, hosts.Built.Binary, "offline", "list", p.Host()+"/pushed", "--bundle", p.to))
@@ -159,7 +171,8 @@ func (p *puller) pushed(t *testing.T) {
 		t.Errorf("pushed %v, of %v", all, names)
 	}
 	for _, one := range all {
-		if n := len(p.Requests("/v2" + strings.Replace(strings.TrimPrefix(one.Ref, p.Host()), ":", "/manifests/", 1))); n == 0 || !slices.Contains(names, one.Ref) {
+		if n := len(p.Requests("/v2" + strings.Replace(strings.TrimPrefix(one.Ref, p.Host()), ":", "/manifests/",
+			1))); n == 0 || !slices.Contains(names, one.Ref) {
 			t.Errorf("%s was not put there", one.Ref)
 		}
 	}
@@ -175,7 +188,8 @@ func (p *puller) master(t *testing.T, o *registries.Official) {
 			t.Errorf("containerd has no %s, only\n%s", want, got)
 		}
 	}
-	if got := m.Sh(t, "docker -H unix:///run/docker-bootstrap.sock ps --format '{{.Image}}'"); !strings.Contains(got, image.Ref(o.Versions, "etcd")) {
+	if got := m.Sh(t, "docker -H unix:///run/docker-bootstrap.sock ps --format '{{.Image}}'"); !strings.Contains(got,
+		image.Ref(o.Versions, "etcd")) {
 		t.Errorf("etcd is not the official one: %s", got)
 	}
 	if got := m.Kubectl(t, "get nodes --no-headers"); !strings.Contains(got, " Ready ") {

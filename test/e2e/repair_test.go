@@ -33,7 +33,10 @@ func repairs(t *testing.T, master, worker hosts.Machine) {
 	for _, c := range []struct{ name, do, step string }{
 		{"etcd stopped", "docker -H unix:///run/docker-bootstrap.sock stop -t 1 etcd", "start etcd"},
 		{"certificate expired", expire, "issue certificates"},
-		{"static pod deleted", "rm /etc/kubernetes/manifests/kube-scheduler.yaml", "write the static pods of the scheduler and the controller manager"},
+		{
+			"static pod deleted", "rm /etc/kubernetes/manifests/kube-scheduler.yaml",
+			"write the static pods of the scheduler and the controller manager",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) { repair(t, master, "master", c.do, c.step) })
 	}
@@ -52,7 +55,8 @@ func repairs(t *testing.T, master, worker hosts.Machine) {
 func slowEtcd(t *testing.T, master hosts.Machine) {
 	master.Sh(t, "pkill -STOP -x etcd")
 	out := master.Sh(t, "kube-bootstrap status || [ $? = 5 ]")
-	if strings.Contains(out, "MISSING  give etcd its users") || strings.Contains(out, "add etcd user") || !strings.Contains(out, "UNKNOWN") {
+	if strings.Contains(out, "MISSING  give etcd its users") || strings.Contains(out, "add etcd user") ||
+		!strings.Contains(out, "UNKNOWN") {
 		t.Errorf("status takes no answer for a difference:\n%s", out)
 	}
 	master.Sh(t, "(sleep 15; pkill -CONT -x etcd) >/dev/null 2>&1 & kube-bootstrap master 2>&1")
@@ -61,7 +65,8 @@ func slowEtcd(t *testing.T, master hosts.Machine) {
 // endingKubelet gives the kubelet a setting with which it exits.
 func endingKubelet(t *testing.T, master hosts.Machine) {
 	out := master.Sh(t, "{ timeout 600 kube-bootstrap master --kubelet-config '{maxPods: -1}'; } 2>&1; echo exit $?")
-	if !strings.HasSuffix(out, "exit 1") || !strings.Contains(out, "container kubelet ended") || !strings.Contains(out, "maxPods") {
+	if !strings.HasSuffix(out, "exit 1") || !strings.Contains(out, "container kubelet ended") ||
+		!strings.Contains(out, "maxPods") {
 		t.Errorf("want the last line of the kubelet's log, got:\n%s", out)
 	}
 	master.Sh(t, "kube-bootstrap master 2>&1")
@@ -75,12 +80,15 @@ func verb(isMaster bool) string {
 }
 
 // otherBackend is a firewall rule as kube-bootstrap creates it for host-gw.
-const otherBackend = `iptables -I DOCKER-USER -s 10.193.0.0/16 -d 10.1.0.0/16 -o docker0 -m comment --comment "kube-bootstrap: hosts to docker0" -j ACCEPT`
+const otherBackend = `iptables -I DOCKER-USER -s 10.193.0.0/16 -d 10.1.0.0/16 -o docker0 -m comment --comment ` +
+	`"kube-bootstrap: hosts to docker0" -j ACCEPT`
 
 // expire replaces the API server's client certificate for kubelets by one of
 // the same authority and key that has ended.
-const expire = `cd /etc/kubernetes/pki && openssl req -new -key apiserver-kubelet-client.key -subj /O=kubeadm:cluster-admins/CN=kube-apiserver-kubelet-client -out /tmp/x.csr &&
-openssl x509 -req -in /tmp/x.csr -CA ca.crt -CAkey ca.key -not_before 20200101000000Z -not_after 20200102000000Z -out apiserver-kubelet-client.crt; rm -f /tmp/x.csr`
+const expire = `cd /etc/kubernetes/pki && openssl req -new -key apiserver-kubelet-client.key \
+	-subj /O=kubeadm:cluster-admins/CN=kube-apiserver-kubelet-client -out /tmp/x.csr &&
+openssl x509 -req -in /tmp/x.csr -CA ca.crt -CAkey ca.key -not_before 20200101000000Z -not_after 20200102000000Z \
+	-out apiserver-kubelet-client.crt; rm -f /tmp/x.csr`
 
 // suspend keeps the agent from repairing until the next run, and waits for the end of a repair that
 // has begun: the agent holds the lock meanwhile.
@@ -93,7 +101,8 @@ func repair(t *testing.T, m hosts.Machine, verb, harm, step string) {
 	if !strings.Contains(names, step) {
 		t.Errorf("status does not name %q, but: %q", step, names)
 	}
-	if out, err := m.Try(t.Context(), "kube-bootstrap status"); err == nil || !strings.Contains(out, "kube-bootstrap "+verb) {
+	if out, err := m.Try(t.Context(), "kube-bootstrap status"); err == nil ||
+		!strings.Contains(out, "kube-bootstrap "+verb) {
 		t.Errorf("status exits with %v and says:\n%s", err, out)
 	}
 	m.Sh(t, "kube-bootstrap "+verb+" 2>&1")
@@ -105,5 +114,8 @@ func repair(t *testing.T, m hosts.Machine, verb, harm, step string) {
 // newest prints when each process and container of kube-bootstrap was started.
 func newest(t *testing.T, m hosts.Machine) string {
 	t.Helper()
-	return m.Sh(t, `docker inspect -f '{{.Name}} {{.State.StartedAt}}' $(docker ps -q); docker -H unix:///run/docker-bootstrap.sock inspect -f '{{.Name}} {{.State.StartedAt}}' etcd flannel; systemctl show -p ExecMainStartTimestamp docker containerd docker-bootstrap`)
+	return m.Sh(t,
+		`docker inspect -f '{{.Name}} {{.State.StartedAt}}' $(docker ps -q); `+
+			`docker -H unix:///run/docker-bootstrap.sock inspect -f '{{.Name}} {{.State.StartedAt}}' etcd flannel; `+
+			`systemctl show -p ExecMainStartTimestamp docker containerd docker-bootstrap`)
 }

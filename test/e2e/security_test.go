@@ -53,14 +53,17 @@ func security(t *testing.T, master, worker hosts.Machine) {
 // and writes the lease of its own host.
 func etcdAsFlannel(t *testing.T, master, worker hosts.Machine) {
 	t.Helper()
-	flannel := clusters.DialEtcd(t, master, clusters.GatePort, []tls.Certificate{clusters.CertificateOf(t, worker, "etcd/flannel")})
+	flannel := clusters.DialEtcd(t, master, clusters.GatePort, []tls.Certificate{
+		clusters.CertificateOf(t, worker, "etcd/flannel"),
+	})
 	found, err := flannel.Get(t.Context(), "/coreos.com/network/", clientv3.WithPrefix())
 	if err != nil || found.Count < 5 {
 		t.Fatalf("flannel sees of its network %v, %v", found, err)
 	}
 	written := 0
 	for _, kv := range found.Kvs {
-		_, err := flannel.Put(t.Context(), string(kv.Key), string(kv.Value), clientv3.WithLease(clientv3.LeaseID(kv.Lease)))
+		_, err := flannel.Put(t.Context(), string(kv.Key), string(kv.Value),
+			clientv3.WithLease(clientv3.LeaseID(kv.Lease)))
 		own := strings.Contains(string(kv.Key), "/subnets/") && strings.Contains(string(kv.Value), `"`+worker.IP+`"`)
 		if own && err == nil {
 			written++
@@ -72,10 +75,26 @@ func etcdAsFlannel(t *testing.T, master, worker hosts.Machine) {
 		t.Errorf("%s can write %d leases", worker.Name, written)
 	}
 	for what, do := range map[string]func() error{
-		"reads the cluster's state":  func() error { _, err := flannel.Get(t.Context(), "/registry/", clientv3.WithPrefix()); return err },
-		"reads everything":           func() error { _, err := flannel.Get(t.Context(), "", clientv3.WithPrefix()); return err },
-		"writes the cluster's state": func() error { _, err := flannel.Put(t.Context(), "/registry/x", "x"); return err },
-		"lists itself":               func() error { _, err := flannel.Put(t.Context(), "/kube-bootstrap/control-planes/x", "x"); return err },
+		"reads the cluster's state": func() error {
+			_, err := flannel.Get(t.Context(), "/registry/",
+				clientv3.WithPrefix())
+			return err
+		},
+		"reads everything": func() error {
+			_, err := flannel.Get(t.Context(), "",
+				clientv3.WithPrefix())
+			return err
+		},
+		"writes the cluster's state": func() error {
+			_, err := flannel.Put(t.Context(), "/registry/x",
+				"x")
+			return err
+		},
+		"lists itself": func() error {
+			_, err := flannel.Put(t.Context(),
+				"/kube-bootstrap/control-planes/x", "x")
+			return err
+		},
 		"leases another subnet": func() error {
 			_, err := flannel.Put(t.Context(), "/coreos.com/network/subnets/10.1.0.0-24", "x")
 			return err
@@ -84,11 +103,19 @@ func etcdAsFlannel(t *testing.T, master, worker hosts.Machine) {
 			_, err := flannel.Put(t.Context(), "/coreos.com/network/reserved/10.1.0.0-24", "x")
 			return err
 		},
-		"removes the network": func() error { _, err := flannel.Delete(t.Context(), "/coreos.com/", clientv3.WithPrefix()); return err },
-		"makes users":         func() error { _, err := flannel.UserAdd(t.Context(), "x", "x"); return err },
-		"lists users":         func() error { _, err := flannel.UserList(t.Context()); return err },
-		"lets itself do more": func() error { _, err := flannel.UserGrantRole(t.Context(), "flannel:"+worker.Name, "root"); return err },
-		"compacts":            func() error { _, err := flannel.Compact(t.Context(), 1); return err },
+		"removes the network": func() error {
+			_, err := flannel.Delete(t.Context(), "/coreos.com/",
+				clientv3.WithPrefix())
+			return err
+		},
+		"makes users": func() error { _, err := flannel.UserAdd(t.Context(), "x", "x"); return err },
+		"lists users": func() error { _, err := flannel.UserList(t.Context()); return err },
+		"lets itself do more": func() error {
+			_, err := flannel.UserGrantRole(t.Context(), "flannel:"+worker.Name,
+				"root")
+			return err
+		},
+		"compacts": func() error { _, err := flannel.Compact(t.Context(), 1); return err },
 	} {
 		if err := do(); !isDenied(err) {
 			t.Errorf("flannel's certificate of %s %s: %v", worker.Name, what, err)
@@ -98,7 +125,8 @@ func etcdAsFlannel(t *testing.T, master, worker hosts.Machine) {
 
 // isDenied reports whether etcd or its gate refuses a request.
 func isDenied(err error) bool {
-	return err != nil && (strings.Contains(err.Error(), "permission denied") || strings.Contains(err.Error(), "PermissionDenied"))
+	return err != nil && (strings.Contains(err.Error(), "permission denied") || strings.Contains(err.Error(),
+		"PermissionDenied"))
 }
 
 // peerPort tries every certificate of a worker on etcd's peer port, where a
@@ -113,7 +141,8 @@ func peerPort(t *testing.T, master, worker hosts.Machine) {
 	archive := worker.Sh(t, "tar -czhC / ."+clusters.PKIDir+" ./var/lib/kubelet/pki | base64 -w0")
 	master.Sh(t, "mkdir -m 700 "+stolen+" && echo "+archive+" | base64 -d | tar -xzC "+stolen)
 	defer master.Sh(t, "rm -r "+stolen)
-	pairs := strings.Fields(worker.Sh(t, "find "+clusters.PKIDir+" /var/lib/kubelet/pki -name '*.pem' -o -name '*.crt' | grep -v ca.crt"))
+	pairs := strings.Fields(worker.Sh(t, "find "+clusters.PKIDir+
+		" /var/lib/kubelet/pki -name '*.pem' -o -name '*.crt' | grep -v ca.crt"))
 	if len(pairs) < 3 {
 		t.Fatalf("only %q were found", pairs)
 	}
@@ -126,11 +155,13 @@ func peerPort(t *testing.T, master, worker hosts.Machine) {
 				cert = stolen + cert
 				shown = "--cert " + cert + " --key " + strings.Replace(cert, ".crt", ".key", 1)
 			}
-			if out, err := master.Try(t.Context(), ask+shown+url); err == nil || !strings.Contains(out, "000") || !strings.Contains(out, "alert") {
+			if out, err := master.Try(t.Context(), ask+shown+url); err == nil || !strings.Contains(out, "000") ||
+				!strings.Contains(out, "alert") {
 				t.Errorf("/%s with %q: %s, %v", path, cert, out, err)
 			}
 		}
-		own := "--cert " + clusters.PKIDir + "/etcd/peer.crt --key " + clusters.PKIDir + "/etcd/peer.key --cacert " + clusters.PKIDir + "/etcd/peer-ca.crt"
+		own := "--cert " + clusters.PKIDir + "/etcd/peer.crt --key " + clusters.PKIDir + "/etcd/peer.key --cacert " +
+			clusters.PKIDir + "/etcd/peer-ca.crt"
 		if out := master.Sh(t, ask+own+url+" || true"); strings.HasPrefix(out, "000") {
 			t.Errorf("/%s as a peer: %s", path, out)
 		}
@@ -142,7 +173,8 @@ func peerPort(t *testing.T, master, worker hosts.Machine) {
 func notTheAPIServer(t *testing.T, hosts ...hosts.Machine) {
 	t.Helper()
 	for _, m := range hosts {
-		verify := "openssl verify -CAfile " + clusters.PKIDir + "/ca.crt /var/lib/kubelet/pki/kubelet-server-current.pem"
+		verify := "openssl verify -CAfile " + clusters.PKIDir +
+			"/ca.crt /var/lib/kubelet/pki/kubelet-server-current.pem"
 		if out, err := m.Try(t.Context(), verify); err == nil {
 			t.Errorf("%s: %s", m.Name, out)
 		}
@@ -157,7 +189,8 @@ func secretsAtRest(t *testing.T, master hosts.Machine) {
 	const word = "a-word-that-stands-nowhere-else"
 	master.Kubectl(t, "create secret generic at-rest --from-literal=key="+word)
 	defer master.Kubectl(t, "delete secret at-rest")
-	found, err := clusters.EtcdClient(t, master, "apiserver-etcd-client").Get(t.Context(), "/registry/secrets/", clientv3.WithPrefix())
+	found, err := clusters.EtcdClient(t, master, "apiserver-etcd-client").Get(t.Context(), "/registry/secrets/",
+		clientv3.WithPrefix())
 	if err != nil || found.Count == 0 {
 		t.Fatalf("no secrets in etcd: %v", err)
 	}
@@ -166,7 +199,8 @@ func secretsAtRest(t *testing.T, master hosts.Machine) {
 			t.Errorf("%s can be read", kv.Key)
 		}
 	}
-	if out, _ := master.Try(t.Context(), "grep -rl "+word+" /var/lib/kube-bootstrap /var/log /var/lib/kubelet"); out != "" {
+	if out, _ := master.Try(t.Context(), "grep -rl "+word+
+		" /var/lib/kube-bootstrap /var/log /var/lib/kubelet"); out != "" {
 		t.Errorf("the secret stands in %s", out)
 	}
 }
@@ -178,7 +212,8 @@ func noSecretInTheOpen(t *testing.T, master, worker hosts.Machine) {
 	token := clusters.NewToken(t, master)
 	_, secret, _ := strings.Cut(token.Token, ".")
 	words := []string{secret}
-	keys := master.Sh(t, "cat "+clusters.PKIDir+"/*.key "+clusters.PKIDir+"/etcd/*.key | grep -v -e -----; sed -n 's/^ *secret: *//p' /etc/kubernetes/apiserver/encryption.yaml")
+	keys := master.Sh(t, "cat "+clusters.PKIDir+"/*.key "+clusters.PKIDir+
+		"/etcd/*.key | grep -v -e -----; sed -n 's/^ *secret: *//p' /etc/kubernetes/apiserver/encryption.yaml")
 	for _, line := range strings.Fields(keys) {
 		if len(line) > 40 {
 			words = append(words, line)
@@ -195,11 +230,13 @@ func noSecretInTheOpen(t *testing.T, master, worker hosts.Machine) {
 		defer m.Sh(t, "rm -rf /dev/shm/words /root/dump")
 		clusters.Dumps(t, m)
 		for what, show := range map[string]string{
-			"ps":     "cat /proc/[0-9]*/cmdline | tr '\\0' '\\n'",
-			"logs":   "journalctl --no-pager -q; docker logs kubelet 2>&1; cat /var/log/pods/*/*/*.log",
-			"status": "kube-bootstrap status -o json; kube-bootstrap status; kube-bootstrap config view; kube-bootstrap token list -o json",
+			"ps":   "cat /proc/[0-9]*/cmdline | tr '\\0' '\\n'",
+			"logs": "journalctl --no-pager -q; docker logs kubelet 2>&1; cat /var/log/pods/*/*/*.log",
+			"status": "kube-bootstrap status -o json; kube-bootstrap status; kube-bootstrap config view; " +
+				"kube-bootstrap token list -o json",
 			"a dump": "find /root/dump -type f -exec cat {} +",
-			"files":  "find /etc /var/lib/kube-bootstrap /var/lib/kubelet /var/log /run /tmp -xdev -type f -perm /044 -size -1024k -exec cat {} + 2>/dev/null",
+			"files": "find /etc /var/lib/kube-bootstrap /var/lib/kubelet /var/log /run /tmp -xdev -type f -perm " +
+				"/044 -size -1024k -exec cat {} + 2>/dev/null",
 		} {
 			out, err := m.Try(t.Context(), "{ "+show+"; } 2>/dev/null | grep -a -o -F -f /dev/shm/words | sort -u")
 			if err != nil || out != "" {
@@ -211,7 +248,8 @@ func noSecretInTheOpen(t *testing.T, master, worker hosts.Machine) {
 		t.Errorf("the worker still keeps the token: %s", out)
 	}
 	for _, m := range []hosts.Machine{master, worker} {
-		if out := m.Sh(t, "find /etc/kubernetes /var/lib/kubelet/pki /var/lib/kube-bootstrap -name '*.key' -perm /077 -o -name '*.conf' -perm /077 -o -name 'kubelet-*.pem' -perm /077 -type f"); out != "" {
+		if out := m.Sh(t, "find /etc/kubernetes /var/lib/kubelet/pki /var/lib/kube-bootstrap -name '*.key' -perm "+
+			"/077 -o -name '*.conf' -perm /077 -o -name 'kubelet-*.pem' -perm /077 -type f"); out != "" {
 			t.Errorf("%s: others may read %s", m.Name, out)
 		}
 	}

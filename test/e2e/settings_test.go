@@ -20,11 +20,19 @@ func badSettings(t *testing.T, master, worker hosts.Machine) {
 		code  string
 		names []string
 	}{
-		{master, "master --service-network 10.97.0.0/16 --dns-domain k8s.lan --flannel-backend host-gw --host-name other --ip-address 192.0.2.9 --node-label a=b", "3",
+		{master, "master --service-network 10.97.0.0/16 --dns-domain k8s.lan --flannel-backend host-gw --host-name " +
+			"other --ip-address 192.0.2.9 --node-label a=b", "3",
 			[]string{"dns-domain", "flannel-backend", "host-name", "ip-address", "service-network"}},
-		{worker, "worker --flannel-network 10.7.0.0/16 --cni-plugin calico", "3", []string{"cni-plugin", "flannel-network"}},
+		{
+			worker, "worker --flannel-network 10.7.0.0/16 --cni-plugin calico", "3", []string{
+				"cni-plugin", "flannel-network",
+			},
+		},
 		{worker, "worker --node-taint dedicated=db:NoSchedule", "3", []string{"node-taint"}},
-		{master, "master --apiserver-arg evnt-ttl=2h --scheduler-arg kubeconfig=/x --feature-gates NoSuchGate=true", "2", nil},
+		{
+			master, "master --apiserver-arg evnt-ttl=2h --scheduler-arg kubeconfig=/x --feature-gates NoSuchGate=true",
+			"2", nil,
+		},
 		{master, "master --node-label late=yes --addons /root/bad.yaml", "1", nil},
 	} {
 		c.on.Sh(t, "printf 'apiVersion: v1\nkind: Pod\nmetadata: {name: bad}\nspec: {}\n' >/root/bad.yaml")
@@ -57,14 +65,16 @@ func serveName(t *testing.T, master hosts.Machine) {
 	const name = "k8s.example.com"
 	const user = "kube-bootstrap kubeconfig --user anna --group dev --ttl 10m --server https://"
 	started := func() string {
-		return master.Kubectl(t, "-n kube-system get pod kube-apiserver-"+master.Name+" -o 'jsonpath={.status.containerStatuses[0].state.running.startedAt}'")
+		return master.Kubectl(t, "-n kube-system get pod kube-apiserver-"+master.Name+
+			" -o 'jsonpath={.status.containerStatuses[0].state.running.startedAt}'")
 	}
 	before := started()
 	if out, err := master.Try(t.Context(), user+name+" 2>&1"); err == nil || !strings.Contains(out, "[server]") {
 		t.Errorf("a kubeconfig for a name that the certificate lacks: %v\n%s", err, out)
 	}
 	master.Sh(t, "kube-bootstrap master --tls-san "+name+" && "+user+name)
-	out := master.Sh(t, user+master.IP+":6443 --file anna.conf && KUBECONFIG=anna.conf kubectl auth whoami; rm anna.conf")
+	out := master.Sh(t, user+master.IP+":6443 --file anna.conf && KUBECONFIG=anna.conf kubectl auth whoami; "+
+		"rm anna.conf")
 	if !strings.Contains(out, "anna") || !strings.Contains(out, "[dev system:authenticated]") {
 		t.Errorf("the user of the kubeconfig is\n%s", out)
 	}
@@ -86,7 +96,8 @@ func markOwn(t *testing.T, master, worker hosts.Machine) {
 		{master, "master --no-dedicated=false --node-taint=", "node-role.kubernetes.io/control-plane"},
 	} {
 		c.on.Sh(t, "kube-bootstrap "+c.Local)
-		if got := master.Kubectl(t, "get node "+c.on.Name+" -o 'jsonpath={.metadata.labels.disk}{.spec.taints[*].key}'"); got != c.want {
+		if got := master.Kubectl(t, "get node "+c.on.Name+
+			" -o 'jsonpath={.metadata.labels.disk}{.spec.taints[*].key}'"); got != c.want {
 			t.Errorf("%s: labels and taints are %q, want %q", c.Local, got, c.want)
 		}
 	}
@@ -97,9 +108,12 @@ func markOwn(t *testing.T, master, worker hosts.Machine) {
 // kubelet says that they include a taint of an administrator, which must stay.
 func markOther(t *testing.T, master, worker hosts.Machine) {
 	master.Kubectl(t, "taint node "+worker.Name+" quarantine=1:PreferNoSchedule")
-	worker.Sh(t, `docker exec kubelet kubectl --kubeconfig /etc/kubernetes/kubelet.conf annotate --overwrite node `+worker.Name+
+	worker.Sh(t, `docker exec kubelet kubectl --kubeconfig /etc/kubernetes/kubelet.conf annotate --overwrite node `+
+		worker.Name+
 		` 'kube-bootstrap.dev/marks={"taints":["quarantine=1:PreferNoSchedule"]}'`)
-	for _, c := range []struct{ marks, want string }{{" --node-taint own=1:PreferNoSchedule", "own quarantine"}, {"", "quarantine"}} {
+	for _, c := range []struct{ marks, want string }{
+		{" --node-taint own=1:PreferNoSchedule", "own quarantine"}, {"", "quarantine"},
+	} {
 		master.Sh(t, "kube-bootstrap mark "+worker.Name+c.marks)
 		keys := strings.Fields(master.Kubectl(t, "get node "+worker.Name+" -o 'jsonpath={.spec.taints[*].key}'"))
 		slices.Sort(keys)

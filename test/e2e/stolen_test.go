@@ -23,7 +23,8 @@ func compromised(t *testing.T, master, worker hosts.Machine) {
 	if all := opens(); len(all) < 4 {
 		t.Errorf("the keys of a worker open only %q", all)
 	}
-	if out, err := master.Try(t.Context(), "kube-bootstrap forget "+worker.Name+" 2>&1"); err == nil || !strings.Contains(out, "[node-alive]") {
+	if out, err := master.Try(t.Context(), "kube-bootstrap forget "+worker.Name+" 2>&1"); err == nil ||
+		!strings.Contains(out, "[node-alive]") {
 		t.Errorf("forget takes a host that answers for a dead one: %v\n%s", err, out)
 	}
 	master.Sh(t, "kube-bootstrap forget --compromised "+worker.Name)
@@ -47,7 +48,8 @@ func stolenDisk(t *testing.T, master, worker hosts.Machine) (opens func() []stri
 	t.Helper()
 	shown := map[string]tls.Certificate{}
 	// A file may go before grep reads it.
-	const keys = "find /etc/kubernetes /var/lib/kubelet/pki /var/lib/kube-bootstrap /root -xdev -type f -size -1000k | { xargs grep -lsI -e '^-----BEGIN .*PRIVATE KEY-----' || true; }"
+	const keys = "find /etc/kubernetes /var/lib/kubelet/pki /var/lib/kube-bootstrap /root -xdev -type f -size -1000k " +
+		"| { xargs grep -lsI -e '^-----BEGIN .*PRIVATE KEY-----' || true; }"
 	for _, path := range strings.Fields(worker.Sh(t, keys)) {
 		text := worker.Sh(t, "cat "+path+" "+strings.TrimSuffix(path, ".key")+".crt 2>/dev/null || true")
 		pair, err := tls.X509KeyPair([]byte(text), []byte(text))
@@ -61,9 +63,14 @@ func stolenDisk(t *testing.T, master, worker hosts.Machine) (opens func() []stri
 	return func() (all []string) {
 		for path, pair := range shown {
 			api := &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{
-				TLSClientConfig: &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, DisableKeepAlives: true,
+				TLSClientConfig: &tls.Config{
+					RootCAs: roots, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12,
+				}, DisableKeepAlives: true,
 			}}
-			for _, what := range []string{"api/v1/nodes/" + worker.Name, "api/v1/services", "apis/certificates.k8s.io/v1/certificatesigningrequests"} {
+			for _, what := range []string{
+				"api/v1/nodes/" + worker.Name, "api/v1/services",
+				"apis/certificates.k8s.io/v1/certificatesigningrequests",
+			} {
 				answer, err := api.Get("https://" + master.IP + ":6443/" + what)
 				if err != nil {
 					continue // this server does not know the authority of the certificate
@@ -75,7 +82,9 @@ func stolenDisk(t *testing.T, master, worker hosts.Machine) (opens func() []stri
 			}
 			if strings.Contains(path, "/etcd/") {
 				client := clusters.DialEtcd(t, master, clusters.GatePort, []tls.Certificate{pair})
-				for _, key := range []string{"/coreos.com/network/config", "/kube-bootstrap/control-planes/" + master.Name} {
+				for _, key := range []string{
+					"/coreos.com/network/config", "/kube-bootstrap/control-planes/" + master.Name,
+				} {
 					if _, err := client.Get(t.Context(), key); !isDenied(err) {
 						all = append(all, path+" opens "+key+" of etcd")
 					}

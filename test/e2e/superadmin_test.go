@@ -20,7 +20,8 @@ func withoutSuperAdmin(t *testing.T, master hosts.Machine) {
 	if got := master.Kubectl(t, "auth can-i '*' '*'"); got != "yes" {
 		t.Errorf("the administrators may do everything: %s", got)
 	}
-	if out := master.Sh(t, "kube-bootstrap status && kube-bootstrap certs list && ls /etc/kubernetes"); strings.Contains(out, "super-admin") {
+	if out := master.Sh(t, "kube-bootstrap status && kube-bootstrap certs list && "+
+		"ls /etc/kubernetes"); strings.Contains(out, "super-admin") {
 		t.Errorf("a removed super-admin.conf is listed or issued again:\n%s", out)
 	}
 	master.Sh(t, "kube-bootstrap certs renew super-admin.conf && test -s "+conf)

@@ -32,7 +32,11 @@ const (
 // nodeAsks has a worker request certificates as its node: no control plane approves them.
 func nodeAsks(t *testing.T, master, worker hosts.Machine) {
 	t.Helper()
-	asNode := holder{JoinToken: clusters.JoinToken{MasterIP: master.IP}, as: "--cert /var/lib/kubelet/pki/kubelet-client-current.pem"}
+	asNode := holder{
+		JoinToken: clusters.JoinToken{
+			MasterIP: master.IP,
+		}, as: "--cert /var/lib/kubelet/pki/kubelet-client-current.pem",
+	}
 	for subject, signer := range map[string]string{
 		"/O=system:masters/CN=x":                               "kubernetes.io/kube-apiserver-client",
 		"/O=system:nodes/CN=system:node:" + master.Name:        kubeletSigner,
@@ -41,12 +45,17 @@ func nodeAsks(t *testing.T, master, worker hosts.Machine) {
 	} {
 		_ = asNode.requests(t, worker, subject, signer) // refused by the API server, or never approved
 	}
-	for _, subject := range []string{"/CN=flannel:" + master.Name, "/CN=flannel:free", "/CN=root", "/CN=flannel:" + worker.Name + ":00000000"} {
+	for _, subject := range []string{
+		"/CN=flannel:" + master.Name, "/CN=flannel:free", "/CN=root", "/CN=flannel:" + worker.Name + ":00000000",
+	} {
 		asNode.asks(t, worker, subject, flannelSigner, "Denied")
 	}
-	approved := master.Kubectl(t, `get csr -o 'jsonpath={range .items[*]}{.metadata.name} {.spec.username} {.spec.signerName} {.status.conditions[*].type}{"\n"}{end}'`)
+	approved := master.Kubectl(t,
+		`get csr -o 'jsonpath={range .items[*]}`+
+			`{.metadata.name} {.spec.username} {.spec.signerName} {.status.conditions[*].type}{"\n"}{end}'`)
 	for line := range strings.Lines(approved) {
-		if strings.HasPrefix(line, "token-test-") && strings.Contains(line, " system:node:"+worker.Name+" ") && strings.Contains(line, "Approved") {
+		if strings.HasPrefix(line, "token-test-") && strings.Contains(line, " system:node:"+worker.Name+" ") &&
+			strings.Contains(line, "Approved") {
 			t.Errorf("approved: %s", line)
 		}
 	}
@@ -84,11 +93,13 @@ func tokens(t *testing.T, master, worker hosts.Machine) {
 		if got := holderOf(t, master).reads(t, worker, shared); got != "403" {
 			t.Errorf("a token of a worker: %s", got)
 		}
-		if got := ofControlPlane.reads(t, worker, "apis/certificates.k8s.io/v1/certificatesigningrequests"); got != "403" {
+		if got := ofControlPlane.reads(t, worker,
+			"apis/certificates.k8s.io/v1/certificatesigningrequests"); got != "403" {
 			t.Errorf("a token of a control plane reads signing requests: %s", got)
 		}
 	})
-	if kept := master.Sh(t, "kube-bootstrap token list -o json"); strings.Contains(kept, `"usedBy": "`+worker.Name+`"`) {
+	if kept := master.Sh(t, "kube-bootstrap token list -o json"); strings.Contains(kept,
+		`"usedBy": "`+worker.Name+`"`) {
 		t.Errorf("the token of %s was not deleted:\n%s", worker.Name, kept)
 	}
 }
@@ -120,11 +131,16 @@ func (j holder) requestsURL() string {
 // server refuses it.
 func (j holder) requests(t *testing.T, from hosts.Machine, subject, signer string) string {
 	t.Helper()
-	const request = `cd /dev/shm && openssl req -new -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout r.key -out r.csr -subj "$SUBJECT" 2>/dev/null &&
-printf '{"apiVersion":"certificates.k8s.io/v1","kind":"CertificateSigningRequest","metadata":{"generateName":"token-test-"},"spec":{"request":"%s","signerName":"%s","usages":["digital signature","client auth"]}}' $(base64 -w0 <r.csr) $SIGNER |
+	const request = `cd /dev/shm && openssl req -new -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes \
+	-keyout r.key -out r.csr \
+	-subj "$SUBJECT" 2>/dev/null &&
+printf '{"apiVersion":"certificates.k8s.io/v1","kind":"CertificateSigningRequest",
+"metadata":{"generateName":"token-test-"},
+"spec":{"request":"%s","signerName":"%s","usages":["digital signature","client auth"]}}' $(base64 -w0 <r.csr) $SIGNER |
 $CURL -d @- $REQUESTS | sed -n 's/.*"name": "\(token-test-[^"]*\)".*/\1/p'; rm -f r.key r.csr`
 	j.known(t, from)
-	return from.Sh(t, "SUBJECT='"+subject+"'; SIGNER="+signer+"; REQUESTS="+j.requestsURL()+"; CURL='"+j.curl()+"'\n"+request)
+	return from.Sh(t, "SUBJECT='"+subject+"'; SIGNER="+signer+"; REQUESTS="+j.requestsURL()+"; CURL='"+j.curl()+"'\n"+
+		request)
 }
 
 // curl is the command of a client that shows the token, or another credential.
@@ -139,7 +155,8 @@ func (j holder) curl() string {
 // known waits until the API server knows the token: it learns of new ones from a watch.
 func (j holder) known(t *testing.T, from hosts.Machine) {
 	t.Helper()
-	hosts.Says(t, time.Minute, "the API server to know the token", from, j.curl()+" -o /dev/null -w '%{http_code}' https://"+j.MasterIP+":6443/version", "200")
+	hosts.Says(t, time.Minute, "the API server to know the token", from,
+		j.curl()+" -o /dev/null -w '%{http_code}' https://"+j.MasterIP+":6443/version", "200")
 }
 
 // reads returns the status code of a request with the token.

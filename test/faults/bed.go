@@ -77,8 +77,11 @@ func (b *Bed) each(do func(hosts.Machine) error, hosts ...hosts.Machine) error {
 }
 
 // objects prints a line for each object that says whether a node works.
-const objects = `docker exec kubelet kubectl --kubeconfig /etc/kubernetes/admin.conf --request-timeout 10s get nodes,pods,leases -A ` +
-	`-o 'jsonpath={range .items[*]}{.kind}|{.metadata.name}|{.status.phase}|{.status.conditions[?(@.type=="Ready")].status}|{.status.podIP}|{.spec.renewTime}{"\n"}{end}'`
+const objects = `docker exec kubelet kubectl --kubeconfig /etc/kubernetes/admin.conf --request-timeout 10s get ` +
+	`nodes,pods,leases -A ` +
+	`-o 'jsonpath={range .items[*]}` +
+	`{.kind}|{.metadata.name}|{.status.phase}|{.status.conditions[?(@.type=="Ready")].status}` +
+	`|{.status.podIP}|{.spec.renewTime}{"\n"}{end}'`
 
 // power restarts, kills or starts hosts.
 func (b *Bed) power(ctx context.Context, verb string, hosts ...hosts.Machine) error {
@@ -133,7 +136,8 @@ func (b *Bed) probes(ctx context.Context, m hosts.Machine, pods map[string]strin
 	if err != nil {
 		return "echo 'no container probe on " + other.Name + "'"
 	}
-	return fmt.Sprintf(`container=$(docker inspect probe -f '{{.NetworkSettings.Networks.bridge.IPAddress}}') || echo "container probe"
+	return fmt.Sprintf(
+		`container=$(docker inspect probe -f '{{.NetworkSettings.Networks.bridge.IPAddress}}') || echo "container probe"
 pod=%s far_pod=%s far_container=%s service=%s far=%s
 ask() { curl -sf -m 8 "http://$2" >/dev/null || echo "$1"; }
 ask "pod to pod" "$pod:8080/ask?url=http://$far_pod:8080/" &
@@ -144,7 +148,8 @@ ask "container to Service" "$container:8080/ask?url=http://$service:8080/" &
 ask "pod to Service by its name" "$pod:8080/ask?url=http://probe.default.svc.cluster.local:8080/" &
 ask "host to Service" "$service:8080/" &
 ask "host to published port" "$far:%s/" &
-docker exec kubelet kubectl --kubeconfig /etc/kubernetes/kubelet.conf --request-timeout 10s get node %s >/dev/null 2>&1 || echo "API by the kubelet's credential"
+docker exec kubelet kubectl --kubeconfig /etc/kubernetes/kubelet.conf --request-timeout 10s \
+	get node %s >/dev/null 2>&1 || echo "API by the kubelet's credential"
 wait`, pods["probe-"+m.Name], pods["probe-"+other.Name], farContainer, b.service, other.IP, traffic.Published, m.Name)
 }
 

@@ -20,7 +20,8 @@ import (
 
 const (
 	cut  = "iptables -I INPUT -i eth0 -j DROP && iptables -I OUTPUT -o eth0 -j DROP"
-	mend = "while iptables -D INPUT -i eth0 -j DROP; do :; done 2>/dev/null; while iptables -D OUTPUT -o eth0 -j DROP; do :; done 2>/dev/null"
+	mend = "while iptables -D INPUT -i eth0 -j DROP; do :; done 2>/dev/null; " +
+		"while iptables -D OUTPUT -o eth0 -j DROP; do :; done 2>/dev/null"
 
 	// The agent would repair what a fault is still being prepared from.
 	agentOff = "systemctl stop kube-bootstrap-agent; " + bootstrap + "stop -t 5 etcd && "
@@ -28,17 +29,24 @@ const (
 	etcdDir  = state + "etcd"
 
 	// The copy has no blocks where the WAL is empty, so that the next entry needs space.
-	fullEtcd = agentOff + "mv " + etcdDir + " /var/tmp/etcd && mkdir -m 700 " + etcdDir + " && mount -t tmpfs -o size=260m,mode=700 tmpfs " + etcdDir +
-		" && cp -a --sparse=always /var/tmp/etcd/. " + etcdDir + " && { dd if=/dev/zero of=" + etcdDir + "/filler bs=1M || true; }" + agentOn
-	freeEtcd = agentOff + "rm " + etcdDir + "/filler && rm -rf /var/tmp/etcd && cp -a " + etcdDir + " /var/tmp/etcd && umount " + etcdDir +
+	fullEtcd = agentOff + "mv " + etcdDir + " /var/tmp/etcd && mkdir -m 700 " + etcdDir +
+		" && mount -t tmpfs -o size=260m,mode=700 tmpfs " + etcdDir +
+		" && cp -a --sparse=always /var/tmp/etcd/. " + etcdDir + " && { dd if=/dev/zero of=" + etcdDir +
+		"/filler bs=1M || true; }" + agentOn
+	freeEtcd = agentOff + "rm " + etcdDir + "/filler && rm -rf /var/tmp/etcd && cp -a " + etcdDir +
+		" /var/tmp/etcd && umount " + etcdDir +
 		" && rmdir " + etcdDir + " && mv /var/tmp/etcd " + etcdDir + agentOn
 
-	garbageWAL = agentOff + "cp -a " + etcdDir + " /var/tmp/etcd && for wal in " + etcdDir + "/member/wal/*.wal; do dd if=/dev/urandom of=$wal bs=4k seek=1 count=16 conv=notrunc; done" + agentOn
-	cutWAL     = agentOff + "cp -a " + etcdDir + " /var/tmp/etcd && for wal in " + etcdDir + "/member/wal/*.wal; do dd if=/dev/zero of=$wal bs=4k seek=1 count=1024 conv=notrunc; done" + agentOn
-	copyEtcd   = agentOff + "cp -a " + etcdDir + " /var/tmp/etcd" + agentOn
-	soundEtcd  = agentOff + "rm -rf " + etcdDir + " && mv /var/tmp/etcd " + etcdDir + agentOn
+	garbageWAL = agentOff + "cp -a " + etcdDir + " /var/tmp/etcd && for wal in " + etcdDir +
+		"/member/wal/*.wal; do dd if=/dev/urandom of=$wal bs=4k seek=1 count=16 conv=notrunc; done" + agentOn
+	cutWAL = agentOff + "cp -a " + etcdDir + " /var/tmp/etcd && for wal in " + etcdDir +
+		"/member/wal/*.wal; do dd if=/dev/zero of=$wal bs=4k seek=1 count=1024 conv=notrunc; done" + agentOn
+	copyEtcd  = agentOff + "cp -a " + etcdDir + " /var/tmp/etcd" + agentOn
+	soundEtcd = agentOff + "rm -rf " + etcdDir + " && mv /var/tmp/etcd " + etcdDir + agentOn
 
-	garbageRecords = "cd " + state + ` && for f in *.json made-dirs docker0-address containerd-pods images/*; do printf '\000\377{{garbage: [\n"x' >$f; done`
+	garbageRecords = "cd " + state +
+		` && for f in *.json made-dirs docker0-address containerd-pods images/*; ` +
+		`do printf '\000\377{{garbage: [\n"x' >$f; done`
 
 	noRecords = "cd " + state + " && rm -f *.json made-dirs docker0-address containerd-pods images/*"
 
@@ -46,10 +54,12 @@ const (
 	small = `cat >/etc/systemd/system/small.service <<'UNIT'
 [Unit]
 DefaultDependencies=no
-Before=containerd.service docker.service docker.socket docker-bootstrap.service kube-bootstrap-network.service kube-bootstrap-agent.service sysinit.target
+Before=containerd.service docker.service docker.socket docker-bootstrap.service
+Before=kube-bootstrap-network.service kube-bootstrap-agent.service sysinit.target
 [Service]
 Type=oneshot
-ExecStart=/bin/sh -ec 'mkdir -p /mnt/small; mount -t tmpfs -o size=2g,nr_inodes=100k tmpfs /mnt/small; cp -a /var/lib/. /mnt/small; mount --bind /mnt/small /var/lib'
+ExecStart=/bin/sh -ec 'mkdir -p /mnt/small; mount -t tmpfs -o size=2g,nr_inodes=100k tmpfs /mnt/small; \
+	cp -a /var/lib/. /mnt/small; mount --bind /mnt/small /var/lib'
 [Install]
 WantedBy=sysinit.target
 UNIT
@@ -83,7 +93,9 @@ func alarm(kind etcdserverpb.AlarmType) func(*testing.T, *Bed) error {
 			return err
 		}
 		_, err = etcdserverpb.NewMaintenanceClient(client.ActiveConnection()).Alarm(t.Context(),
-			&etcdserverpb.AlarmRequest{Action: etcdserverpb.AlarmRequest_ACTIVATE, MemberID: members.Members[0].ID, Alarm: kind})
+			&etcdserverpb.AlarmRequest{
+				Action: etcdserverpb.AlarmRequest_ACTIVATE, MemberID: members.Members[0].ID, Alarm: kind,
+			})
 		return err
 	}
 }
@@ -106,12 +118,14 @@ func leaveSmallDisk(ctx context.Context, b *Bed) error {
 // record away, so that flanneld gets that subnet while pods run on the old one.
 func otherSubnet(t *testing.T, b *Bed) error {
 	was := clusters.Subnets(t, b.worker)
-	if _, err := b.worker.Try(t.Context(), "systemctl stop kube-bootstrap-agent; "+bootstrap+"stop flannel && rm "+clusters.SubnetFile); err != nil {
+	if _, err := b.worker.Try(t.Context(), "systemctl stop kube-bootstrap-agent; "+bootstrap+"stop flannel && rm "+
+		clusters.SubnetFile); err != nil {
 		return err
 	}
 	clusters.ForgetLease(t, b.master, b.worker, was)
 	reserve(t, b.master, b.worker, was)
-	_, err := b.worker.Try(t.Context(), bootstrap+"start flannel; systemctl start kube-bootstrap-agent || true; until [ -s "+clusters.SubnetFile+" ]; do sleep 0.1; done")
+	_, err := b.worker.Try(t.Context(), bootstrap+"start flannel; systemctl start kube-bootstrap-agent || true; "+
+		"until [ -s "+clusters.SubnetFile+" ]; do sleep 0.1; done")
 	return err
 }
 
@@ -125,8 +139,10 @@ func reserve(t *testing.T, master, worker hosts.Machine, was map[string]string) 
 	}
 	old, other := strings.Replace(was[worker.Name], ".1/24", ".0-24", 1), fmt.Sprintf("10.1.%d.0-24", free)
 	etcd, user := clusters.EtcdClient(t, master, "apiserver-etcd-client"), "flannel:"+worker.Name
-	_, err := etcd.Txn(t.Context()).Then(clientv3.OpDelete(prefix+"reserved/"+old), clientv3.OpPut(prefix+"reserved/"+other, worker.Name)).Commit()
-	_, err2 := etcd.RoleGrantPermission(t.Context(), user, prefix+"subnets/"+other, "", clientv3.PermissionType(clientv3.PermReadWrite))
+	_, err := etcd.Txn(t.Context()).Then(clientv3.OpDelete(prefix+"reserved/"+old),
+		clientv3.OpPut(prefix+"reserved/"+other, worker.Name)).Commit()
+	_, err2 := etcd.RoleGrantPermission(t.Context(), user, prefix+"subnets/"+other, "",
+		clientv3.PermissionType(clientv3.PermReadWrite))
 	must.NoError(t, errors.Join(err, err2))
 }
 
@@ -173,14 +189,16 @@ func (b *Bed) hinder(ctx context.Context, begin, end string) error {
 }
 
 func loss(t *testing.T, b *Bed) error {
-	const rule = "iptables -%[1]s INPUT -i eth0 -m statistic --mode random --probability 0.2 -j DROP; iptables -%[1]s OUTPUT -o eth0 -m statistic --mode random --probability 0.2 -j DROP"
+	const rule = "iptables -%[1]s INPUT -i eth0 -m statistic --mode random --probability 0.2 -j DROP; " +
+		"iptables -%[1]s OUTPUT -o eth0 -m statistic --mode random --probability 0.2 -j DROP"
 	return b.hinder(t.Context(), fmt.Sprintf(rule, "I"), fmt.Sprintf(rule, "D"))
 }
 
 // latency delays what the worker sends, so that every answer is late.
 func latency(t *testing.T, b *Bed) error {
 	const rule = "iptables -%s OUTPUT -o eth0 -j NFQUEUE --queue-num 0 --queue-bypass"
-	return b.hinder(t.Context(), "nohup probe delay 300ms 10m >/dev/null 2>&1 & sleep 0.2; "+fmt.Sprintf(rule, "I"), fmt.Sprintf(rule, "D")+"; pkill -f '^probe delay'; true")
+	return b.hinder(t.Context(), "nohup probe delay 300ms 10m >/dev/null 2>&1 & sleep 0.2; "+fmt.Sprintf(rule, "I"),
+		fmt.Sprintf(rule, "D")+"; pkill -f '^probe delay'; true")
 }
 
 // noMemory leaves the worker less memory than its programs ask for, so that
@@ -189,7 +207,8 @@ func noMemory(t *testing.T, b *Bed) error {
 	if err := b.Engine(t.Context(), "update", "--memory", "700m", "--memory-swap", "700m", b.worker.Name); err != nil {
 		return err
 	}
-	_, err := b.worker.Try(t.Context(), "end=$(($(date +%s) + 45)); while [ $(date +%s) -lt $end ]; do timeout 10 sh -c 'head -c 2G /dev/zero | tail' || sleep 1; done")
+	_, err := b.worker.Try(t.Context(), "end=$(($(date +%s) + 45)); while [ $(date +%s) -lt $end ]; "+
+		"do timeout 10 sh -c 'head -c 2G /dev/zero | tail' || sleep 1; done")
 	return errors.Join(err, b.Engine(t.Context(), "update", "--memory", "64g", "--memory-swap", "64g", b.worker.Name))
 }
 
@@ -225,7 +244,11 @@ func onLargeDisk(ctx context.Context, b *Bed) error {
 // the cluster.
 func leave(ctx context.Context, m hosts.Machine) error {
 	const left = `systemctl unmask docker-bootstrap 2>/dev/null; docker version >/dev/null &&
-{ docker ps -aq --filter label=kube-bootstrap.dev/owner; iptables-save | grep -E 'KUBE-|kube-bootstrap|FLANNEL' | head -3; ls -d /var/lib/kube-bootstrap /etc/kubernetes /var/lib/kubelet /opt/cni 2>/dev/null; mount | grep /var/lib/kubelet/; ip -o link show flannel.1 2>/dev/null; ctr -n k8s.io containers ls -q; journalctl -q -u containerd --since -3min | grep level=fatal; } || true`
+{ docker ps -aq --filter label=kube-bootstrap.dev/owner; iptables-save | grep -E 'KUBE-|kube-bootstrap|FLANNEL' |
+	head -3
+ls -d /var/lib/kube-bootstrap /etc/kubernetes /var/lib/kubelet /opt/cni 2>/dev/null; mount | grep /var/lib/kubelet/
+ip -o link show flannel.1 2>/dev/null; ctr -n k8s.io containers ls -q
+journalctl -q -u containerd --since -3min | grep level=fatal; } || true`
 	if out, err := m.Try(ctx, "timeout 120 kube-bootstrap turndown --yes 2>&1"); err != nil {
 		return fmt.Errorf("turndown: %w\n%s", err, last(out, 8))
 	}
@@ -241,7 +264,8 @@ func leave(ctx context.Context, m hosts.Machine) error {
 // probe's pod if it has no node for 40 s.
 func leaveAndJoin(t *testing.T, b *Bed) error {
 	err := leave(t.Context(), b.worker)
-	line, err2 := b.master.Try(t.Context(), "kube-bootstrap token create --node "+b.worker.Name+" | grep 'kube-bootstrap worker'")
+	line, err2 := b.master.Try(t.Context(), "kube-bootstrap token create --node "+b.worker.Name+
+		" | grep 'kube-bootstrap worker'")
 	if err2 == nil {
 		line, err2 = b.worker.Try(t.Context(), strings.TrimSpace(line)+" --bundle "+hosts.Bundle+" 2>&1")
 	}

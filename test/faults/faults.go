@@ -139,7 +139,8 @@ func (f fault) allowed(observed string) bool {
 // command is the command that made the host, which it finds out by itself, as
 // the records that tell may be damaged.
 func (b *Bed) command(limit time.Duration) string {
-	return fmt.Sprintf("verb=worker; [ \"$(hostname)\" = %s ] && verb=master\ntimeout -k 5 %.0f kube-bootstrap $verb 2>&1", b.master.Name, (wait.Patience * limit).Seconds())
+	return fmt.Sprintf("verb=worker; [ \"$(hostname)\" = %s ] && verb=master\n"+
+		"timeout -k 5 %.0f kube-bootstrap $verb 2>&1", b.master.Name, (wait.Patience * limit).Seconds())
 }
 
 // rerun runs that command on the hosts of the fault. Before it, status must
@@ -191,7 +192,10 @@ func (b *Bed) Suffer(t *testing.T, f fault) outcome {
 			err = w.do(ctx)
 		}
 		if err == nil {
-			err = f.await(ctx, b, began, w.wait, func(err error) { t.Logf("%.1f s: %v", time.Since(began).Seconds(), err) })
+			err = f.await(ctx, b, began, w.wait, func(err error) {
+				t.Logf("%.1f s: %v", time.Since(began).Seconds(),
+					err)
+			})
 		}
 		if err == nil {
 			o.observed, o.took = w.name, time.Since(began)
@@ -266,7 +270,8 @@ func (all Outcomes) String() string {
 		if o.failed {
 			result = "FAILED"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%.1f s\t%s\n", o.Name, o.on, o.repair, o.limit, o.observed, o.took.Seconds(), result)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%.1f s\t%s\n", o.Name, o.on, o.repair, o.limit, o.observed,
+			o.took.Seconds(), result)
 	}
 	_ = w.Flush()
 	return text.String()

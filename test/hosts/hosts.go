@@ -109,15 +109,18 @@ func New(t *testing.T, hostImage, subnet string, names ...string) []Machine {
 // has a restart policy, the second has none.
 func Owned(t *testing.T, m Machine) {
 	t.Helper()
-	m.Sh(t, "mkdir -p /root/probe && cp /usr/local/bin/probe /root/probe/ && tar -C /root/probe -c . | docker import - "+ProbeImage)
-	m.Sh(t, "docker run -d --name owner --restart unless-stopped "+ProbeImage+" /probe serve && docker run -d --name owner-once "+ProbeImage+" /probe serve")
+	m.Sh(t, "mkdir -p /root/probe && cp /usr/local/bin/probe /root/probe/ && tar -C /root/probe -c . | "+
+		"docker import - "+ProbeImage)
+	m.Sh(t, "docker run -d --name owner --restart unless-stopped "+ProbeImage+
+		" /probe serve && docker run -d --name owner-once "+ProbeImage+" /probe serve")
 }
 
 // Reloaded expects that systemd has read the files and links of every unit that
 // kube-bootstrap writes or refers to: otherwise `systemctl status` warns.
 func Reloaded(t *testing.T, m Machine) {
 	t.Helper()
-	units := m.Sh(t, "systemctl show -p Id,NeedDaemonReload docker.service docker.socket containerd.service docker-bootstrap.service 'kube-bootstrap-*'")
+	units := m.Sh(t, "systemctl show -p Id,NeedDaemonReload docker.service docker.socket containerd.service "+
+		"docker-bootstrap.service 'kube-bootstrap-*'")
 	if strings.Contains(units, "NeedDaemonReload=yes") {
 		t.Errorf("%s: systemd needs a daemon-reload:\n%s", m.Name, units)
 	}

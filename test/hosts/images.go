@@ -25,7 +25,9 @@ func LoadPlain(t *testing.T, m Machine) {
 	plain, err := zstd.NewReader(file)
 	must.NoError(t, err)
 	defer plain.Close()
-	if _, err := (host.Command{Args: []string{"docker", "exec", "-i", m.Name, "docker", "load", "-q"}, Stdin: plain}).Run(t.Context()); err != nil {
+	if _, err := (host.Command{
+		Args: []string{"docker", "exec", "-i", m.Name, "docker", "load", "-q"}, Stdin: plain,
+	}).Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -29,7 +29,8 @@ func (m Machine) command(script string) []string {
 		return []string{"docker", "exec", "-i", m.Name, "sh", "-c", script}
 	}
 	return []string{
-		"ssh", "-i", m.key, "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-o", "LogLevel=ERROR",
+		"ssh", "-i", m.key, "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=no", "-o",
+		"UserKnownHostsFile=/dev/null", "-o", "LogLevel=ERROR",
 		"-o", "ConnectTimeout=60", "-o", "ServerAliveInterval=60", "root@" + m.IP, script,
 	}
 }
@@ -99,7 +100,8 @@ func (m Machine) SettledWorld(t *testing.T) (world string) {
 func (m Machine) Put(t *testing.T, local, path string) {
 	t.Helper()
 	_, err := host.Command{
-		Args:  m.command("mkdir -p " + filepath.Dir(path) + " && cat > " + path + ".new && chmod 755 " + path + ".new && mv " + path + ".new " + path),
+		Args: m.command("mkdir -p " + filepath.Dir(path) + " && cat > " + path + ".new && chmod 755 " + path +
+			".new && mv " + path + ".new " + path),
 		Stdin: bytes.NewReader(must.Read(t, local)),
 	}.Run(t.Context())
 	if err != nil {
@@ -126,7 +128,8 @@ func (m Machine) SameWorld(t *testing.T, what, before string) {
 		}
 	}
 	t.Errorf("%s: %s changed the machine:\n%s", m.Name, what, strings.Join(diff[:min(len(diff), 80)], "\n"))
-	links, _ := m.Try(t.Context(), "ip -o link show type veth; lsns -t net; dmesg | grep unregister_netdevice | tail -n 5")
+	links, _ := m.Try(t.Context(), "ip -o link show type veth; lsns -t net; dmesg | grep unregister_netdevice | "+
+		"tail -n 5")
 	t.Logf("links and network namespaces of %s:\n%s", m.Name, links)
 }
 

@@ -75,7 +75,8 @@ func (c Cluster) Cleaned(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "cluster "+c.Name+" does not exist") {
 		t.Errorf("clean of what is not there: %v", err)
 	}
-	const look = `docker ps -aq --filter label=$1; docker volume ls -q --filter label=$1; docker network ls -q --filter label=$1; docker images -aq --filter label=$1`
+	const look = `docker ps -aq --filter label=$1; docker volume ls -q --filter label=$1; ` +
+		`docker network ls -q --filter label=$1; docker images -aq --filter label=$1`
 	left, err := host.Command{Args: []string{"sh", "-c", look, "sh", "kube-bootstrap.dev/cluster=" + c.Name}}.Run(ctx)
 	if err != nil || len(left) > 0 {
 		t.Errorf("clean leaves %s, %v", left, err)

@@ -23,9 +23,12 @@ func (l User) Begin(t *testing.T, clusters pages.Page) {
 	const addon = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: from-addon}\n"
 	must.NoError(t, os.WriteFile(filepath.Join(l.Dir, "app.yaml"), []byte(addon), 0o600))
 	t.Cleanup(func() {
-		_, _ = l.Try(context.Background(), "kube-bootstrap cluster clean --yes; docker rmi -f my/app:dev localhost:5001/my/app:dev") // they are gone unless the test failed
+		// they are gone unless the test failed
+		_, _ = l.Try(context.Background(), "kube-bootstrap cluster clean --yes; "+
+			"docker rmi -f my/app:dev localhost:5001/my/app:dev")
 	})
-	l.Sh(t, "mkdir app && cp "+hosts.Built.Probe+" app/probe && printf 'FROM scratch\nCOPY probe /probe\n' >app/Dockerfile && tar -C app -c . | docker import - my/app:dev")
+	l.Sh(t, "mkdir app && cp "+hosts.Built.Probe+" app/probe && printf 'FROM scratch\nCOPY probe /probe\n"+
+		"' >app/Dockerfile && tar -C app -c . | docker import - my/app:dev")
 	l.Sh(t, "kube-bootstrap cluster up -f cluster.yaml --progress none")
 }
 
@@ -40,7 +43,8 @@ func (l User) Deploy(t *testing.T) {
 // runs on a node, because a process in a container for each request would keep the machine busy.
 func (l User) Poll(t *testing.T) (stop func()) {
 	t.Helper()
-	ask := "curl -sf -m 30 http://" + l.Sh(t, "kubectl get service web -o 'jsonpath={.spec.clusterIP}'") + ":8080/ >/dev/null"
+	ask := "curl -sf -m 30 http://" + l.Sh(t, "kubectl get service web -o 'jsonpath={.spec.clusterIP}'") +
+		":8080/ >/dev/null"
 	from := l.Node(t, "db")
 	hosts.Soon(t, time.Minute, "the first answer", from, ask)
 	type answer struct {
@@ -50,7 +54,8 @@ func (l User) Poll(t *testing.T) (stop func()) {
 	end := make(chan answer, 1)
 	from.Sh(t, "touch /run/poll")
 	go func() {
-		says, err := from.Try(t.Context(), "while [ -e /run/poll ]; do echo asked; "+ask+" || echo \"lost at $(date +%T): $?\"; sleep 0.1; done")
+		says, err := from.Try(t.Context(), "while [ -e /run/poll ]; do echo asked; "+ask+
+			" || echo \"lost at $(date +%T): $?\"; sleep 0.1; done")
 		end <- answer{says, err}
 	}()
 	return func() {
@@ -69,7 +74,8 @@ func (l User) Poll(t *testing.T) (stop func()) {
 // etcd, no share of the network, no container, no volume.
 func (l User) Gone(t *testing.T, m hosts.Machine) {
 	t.Helper()
-	left := l.Sh(t, "kubectl get nodes -o name | grep "+m.Name+" || true; docker ps -a --format '{{.Names}}' | grep "+m.Name+" || true; docker volume ls -q | grep "+m.Name+" || true")
+	left := l.Sh(t, "kubectl get nodes -o name | grep "+m.Name+" || true; docker ps -a --format '{{.Names}}' | grep "+
+		m.Name+" || true; docker volume ls -q | grep "+m.Name+" || true")
 	if left != "" {
 		t.Errorf("%s left %s", m.Name, left)
 	}
@@ -100,7 +106,8 @@ spec:
     spec:
       tolerations: [{key: dedicated, operator: Exists}]
       topologySpreadConstraints:
-      - {maxSkew: 1, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: ScheduleAnyway, labelSelector: {matchLabels: {app: web}}}
+      - {maxSkew: 1, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: ScheduleAnyway,
+         labelSelector: {matchLabels: {app: web}}}
       containers:
       - name: web
         image: my/app:dev

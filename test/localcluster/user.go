@@ -25,9 +25,11 @@ type User struct {
 // Env returns the variables of the user.
 func (l User) Env() []string {
 	return []string{
-		"PATH=" + filepath.Dir(hosts.Built.Binary) + ":" + os.Getenv("PATH"), "KUBECONFIG=" + filepath.Join(l.Dir, "kubeconfig"),
+		"PATH=" + filepath.Dir(hosts.Built.Binary) + ":" + os.Getenv("PATH"),
+		"KUBECONFIG=" + filepath.Join(l.Dir, "kubeconfig"),
 		"KUBE_BOOTSTRAP_NAME=" + l.Cluster, "KUBE_BOOTSTRAP_CLUSTER=" + l.Cluster, "K8S_DIND_DIND_SUBNET=" + l.Subnet,
-		"KUBE_BOOTSTRAP_BUNDLE=" + hosts.Built.Bundle, "KUBE_BOOTSTRAP_SNAPSHOT=false", "KUBE_BOOTSTRAP_KEEP_IMAGES=true",
+		"KUBE_BOOTSTRAP_BUNDLE=" + hosts.Built.Bundle, "KUBE_BOOTSTRAP_SNAPSHOT=false",
+		"KUBE_BOOTSTRAP_KEEP_IMAGES=true",
 	}
 }
 
@@ -53,7 +55,10 @@ func (l User) Sh(t *testing.T, script string) string {
 func (l User) Node(t *testing.T, name string) hosts.Machine {
 	t.Helper()
 	whole := l.Cluster + "-" + name
-	return hosts.Machine{Name: whole, IP: hosts.Docker(t, "inspect", "-f", "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}", whole)}
+	return hosts.Machine{
+		Name: whole, IP: hosts.Docker(t, "inspect", "-f", "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}",
+			whole),
+	}
 }
 
 // World is what this machine holds of the cluster, and of the user's files.
@@ -70,7 +75,8 @@ iptables-save | grep -F '%[2]s' || true
 ip -4 addr | grep -F '%[2]s' || true
 ip route | grep -F '%[2]s' || true
 find ~/.cache/kube-bootstrap . -path '*%[1]s*' -print
-find /sys/fs/cgroup -type d -path '*/docker/*' -regex '.*/[0-9a-f]*' | grep -vF "$(docker ps -aq --no-trunc; echo none)" || true
+find /sys/fs/cgroup -type d -path '*/docker/*' -regex '.*/[0-9a-f]*' |
+	grep -vF "$(docker ps -aq --no-trunc; echo none)" || true
 cat kubeconfig || true`, l.Cluster, strings.TrimSuffix(l.Subnet, "0.0/16")))
 	must.NoError(t, err)
 	return out

@@ -45,14 +45,16 @@ func backends(t *testing.T, master, worker hosts.Machine) {
 // a character device stands for tun.
 func offered(t *testing.T, m hosts.Machine, module string) bool {
 	t.Helper()
-	return m.Sh(t, "grep -qw "+module+" /proc/misc || unshare -n ip link add probe type "+module+" 2>/dev/null && echo yes || echo no") == "yes"
+	return m.Sh(t, "grep -qw "+module+" /proc/misc || unshare -n ip link add probe type "+module+
+		" 2>/dev/null && echo yes || echo no") == "yes"
 }
 
 func refuseBackend(t *testing.T, m hosts.Machine, backend, module string) {
 	t.Helper()
 	code, says := m.Ask(t, "", hosts.AsMaster+" --flannel-backend "+backend, hosts.Bundle)
 	names := hosts.ProblemNames(says)
-	if code != "3" || len(names) != 1 || names[0] != "backend-module" || !strings.Contains(says, "kernel module "+module+",") {
+	if code != "3" || len(names) != 1 || names[0] != "backend-module" ||
+		!strings.Contains(says, "kernel module "+module+",") {
 		t.Errorf("exit code %s, problems %q, want backend-module about %s:\n%s", code, names, module, says)
 	}
 }

@@ -44,10 +44,13 @@ func TestClusterKills(t *testing.T) {
 
 	l.killed(t, bringUp, clean, 6, 20*time.Second)
 	l.Sh(t, bringUp)
-	l.killed(t, "kube-bootstrap cluster snapshot save half --progress none", "kube-bootstrap cluster snapshot remove half --yes", 8, 4*time.Second)
+	l.killed(t, "kube-bootstrap cluster snapshot save half --progress none",
+		"kube-bootstrap cluster snapshot remove half --yes", 8, 4*time.Second)
 	l.Sh(t, bringUp+" && kube-bootstrap node status")
-	l.Sh(t, "kube-bootstrap cluster snapshot remove half --yes || kube-bootstrap cluster snapshot save half && kube-bootstrap cluster snapshot remove half --yes")
-	const add, remove = "kube-bootstrap node add --name more --progress none", "kube-bootstrap node remove more --yes --force --progress none"
+	l.Sh(t, "kube-bootstrap cluster snapshot remove half --yes || kube-bootstrap cluster snapshot save half && "+
+		"kube-bootstrap cluster snapshot remove half --yes")
+	const add, remove = "kube-bootstrap node add --name more --progress none", "kube-bootstrap node remove more " +
+		"--yes --force --progress none"
 	l.killed(t, add, remove, 8, 8*time.Second)
 	l.Sh(t, isThere+" && kube-bootstrap node status || "+add)
 	l.Sh(t, "kube-bootstrap node status")
@@ -71,7 +74,8 @@ const (
 // have removed all of it.
 func (l clusterUser) cleaned(t *testing.T) {
 	t.Helper()
-	if out, err := l.Try(t.Context(), "kube-bootstrap cluster clean --yes 2>&1"); err != nil && !strings.Contains(out, "does not exist") {
+	if out, err := l.Try(t.Context(), "kube-bootstrap cluster clean --yes 2>&1"); err != nil &&
+		!strings.Contains(out, "does not exist") {
 		t.Fatalf("clean: %v\n%s", err, out)
 	}
 }

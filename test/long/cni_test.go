@@ -53,9 +53,11 @@ func TestOtherNetwork(t *testing.T) {
 	}
 	// The files may be gone when master runs again: they were kept.
 	master.Kubectl(t, "delete configmaps downloaded read")
-	master.Sh(t, "rm /root/network.yaml /root/addon.yaml && kube-bootstrap master --cni-plugin /root/network.yaml --addons "+addons+" --bundle "+hosts.Bundle)
+	master.Sh(t, "rm /root/network.yaml /root/addon.yaml && "+
+		"kube-bootstrap master --cni-plugin /root/network.yaml --addons "+addons+" --bundle "+hosts.Bundle)
 	master.Kubectl(t, "get configmaps downloaded read")
-	if out, err := master.Try(t.Context(), "kube-bootstrap master --cni-plugin bridge --bundle "+hosts.Bundle+" 2>&1"); err == nil || !strings.Contains(out, "[cni-plugin]") {
+	if out, err := master.Try(t.Context(), "kube-bootstrap master --cni-plugin bridge --bundle "+hosts.Bundle+
+		" 2>&1"); err == nil || !strings.Contains(out, "[cni-plugin]") {
 		t.Errorf("the network of a cluster that runs is changed: %v\n%s", err, out)
 	}
 	clusters.Down(t, worker, master)
@@ -68,7 +70,8 @@ const dnsPods = `-n kube-system get pods -l k8s-app=kube-dns -o 'jsonpath={range
 
 // asksDNSPods is a script that fails unless each of two pods answers.
 func asksDNSPods(addresses string) string {
-	return "set -- " + addresses + "; test $# = 2 && for ip; do curl -sS --max-time 10 http://$ip:8181/ready || exit; done"
+	return "set -- " + addresses + "; test $# = 2 && for ip; do curl -sS --max-time 10 http://$ip:8181/ready || " +
+		"exit; done"
 }
 
 func addonNamed(name string) string {

@@ -16,7 +16,8 @@ func changeComponents(t *testing.T, master hosts.Machine) {
 	const gate = `kubernetes_feature_enabled{name="ContextualLogging",stage="BETA"} `
 	expect := func(event, enabled string) {
 		t.Helper()
-		command := master.Kubectl(t, "-n kube-system get pod kube-apiserver-"+master.Name+" -o 'jsonpath={.spec.containers[0].command}'")
+		command := master.Kubectl(t, "-n kube-system get pod kube-apiserver-"+master.Name+
+			" -o 'jsonpath={.spec.containers[0].command}'")
 		if got := strings.Contains(command, "--event-ttl=2h"); got != (event != "") {
 			t.Errorf("the API server is started with %s", command)
 		}
@@ -28,13 +29,15 @@ func changeComponents(t *testing.T, master hosts.Machine) {
 	if metrics := master.Kubectl(t, "get --raw /metrics"); !strings.Contains(metrics, "go_gc_gogc_percent 100\n") {
 		t.Error("the API server does not collect its garbage as upstream's does")
 	}
-	master.Sh(t, "kube-bootstrap master --apiserver-arg event-ttl=2h --feature-gates ContextualLogging=false --etcd-arg snapshot-count=20000")
+	master.Sh(t, "kube-bootstrap master --apiserver-arg event-ttl=2h --feature-gates ContextualLogging=false "+
+		"--etcd-arg snapshot-count=20000")
 	expect("2h", "0")
 	master.Sh(t, "docker -H unix:///run/docker-bootstrap.sock inspect etcd | grep -e '\"--snapshot-count=20000\"'")
 	if kept := master.Sh(t, "kube-bootstrap config view"); !strings.Contains(kept, `extraArgs: {"event-ttl": "2h"}`) {
 		t.Errorf("config view shows\n%s", kept)
 	}
-	if code, says := master.Ask(t, "", "master --scheduler-arg kube-api-qps=many", hosts.Bundle); code != "1" || !strings.Contains(says, `invalid argument "many" for "--kube-api-qps"`) {
+	if code, says := master.Ask(t, "", "master --scheduler-arg kube-api-qps=many", hosts.Bundle); code != "1" ||
+		!strings.Contains(says, `invalid argument "many" for "--kube-api-qps"`) {
 		t.Errorf("a value that the scheduler does not accept: exit code %s:\n%s", code, says)
 	}
 	master.Sh(t, "kube-bootstrap master --apiserver-arg= --feature-gates= --etcd-arg= && kube-bootstrap status")

@@ -21,7 +21,10 @@ func TestContract(t *testing.T) {
 func hostTest(t *testing.T, m hosts.Machine, directory string) {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "contract.test")
-	build := host.Command{Args: []string{"go", "test", "-c", "-tags", "hosttest", "-o", program, directory}, Env: []string{"CGO_ENABLED=0"}}
+	build := host.Command{
+		Args: []string{"go", "test", "-c", "-tags", "hosttest", "-o", program, directory},
+		Env:  []string{"CGO_ENABLED=0"},
+	}
 	if _, err := build.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}

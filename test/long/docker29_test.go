@@ -29,7 +29,8 @@ func TestDocker29(t *testing.T) {
 		t.Run(with.name, func(t *testing.T) {
 			made := hosts.New(t, "docker-29", fmt.Sprintf("10.138.%d.0/24", i), "e2e-docker29", "e2e-target29")
 			for _, m := range made {
-				m.Sh(t, fmt.Sprintf("mkdir -p /etc/docker && echo '%s' >/etc/docker/daemon.json && %s", with.settings, with.further))
+				m.Sh(t, fmt.Sprintf("mkdir -p /etc/docker && echo '%s' >/etc/docker/daemon.json && %s", with.settings,
+					with.further))
 			}
 			hosts.Restart(t, made...) // Docker leaves rules of its former firewall backend until a reboot
 			var before []string
@@ -47,7 +48,8 @@ func TestDocker29(t *testing.T) {
 	}
 }
 
-const versions29 = "docker info -f '{{.ServerVersion}} {{.Driver}} {{.DriverStatus}}'; containerd --version; runc --version; sysctl net.ipv4.ip_forward; iptables -S FORWARD | head -n 1"
+const versions29 = "docker info -f '{{.ServerVersion}} {{.Driver}} {{.DriverStatus}}'; containerd --version; " +
+	"runc --version; sysctl net.ipv4.ip_forward; iptables -S FORWARD | head -n 1"
 
 // overDocker29 makes a cluster of the hosts, looks at it, and takes it back.
 func overDocker29(t *testing.T, made []hosts.Machine) {

@@ -22,7 +22,8 @@ func TestFaults(t *testing.T) {
 		if !made {
 			return // it was there before, for somebody who tries one fault after the other
 		}
-		if out, err := l.Try(context.Background(), "kube-bootstrap cluster clean --yes; docker rmi -f "+hosts.ProbeImage); err != nil {
+		if out, err := l.Try(context.Background(), "kube-bootstrap cluster clean --yes; docker rmi -f "+
+			hosts.ProbeImage); err != nil {
 			t.Errorf("%v\n%s", err, out)
 		}
 	})
@@ -35,7 +36,8 @@ func TestFaults(t *testing.T) {
 		_, err := l.Try(ctx, "kube-bootstrap cluster snapshot restore whole --yes --progress none")
 		return err
 	})
-	l.Sh(t, "kube-bootstrap cluster snapshot list | grep -q whole || kube-bootstrap cluster snapshot save whole --progress none")
+	l.Sh(t, "kube-bootstrap cluster snapshot list | grep -q whole || "+
+		"kube-bootstrap cluster snapshot save whole --progress none")
 	all := faults.Outcomes{}
 	for _, f := range faults.All() {
 		t.Run(f.Name, func(t *testing.T) { all = append(all, b.Suffer(t, f)) })

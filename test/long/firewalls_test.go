@@ -36,9 +36,11 @@ const (
 	// The test host's own rules, which lead to the resolver of its engine, stay.
 	flush = `iptables-save -t nat | grep -E "^(\*nat|COMMIT)$|DOCKER_(OUTPUT|POSTROUTING)" >/run/resolver
 nft flush ruleset && iptables-restore --noflush </run/resolver && rm /run/resolver`
-	strict = `sed -i "s/^StrictForwardPorts=.*/StrictForwardPorts=%s/" /etc/firewalld/firewalld.conf && systemctl restart firewalld`
+	strict = `sed -i "s/^StrictForwardPorts=.*/StrictForwardPorts=%s/" /etc/firewalld/firewalld.conf && ` +
+		`systemctl restart firewalld`
 	// The first reload reads the setting, the second follows it.
-	flushAll = `sed -i "s/^FlushAllOnReload=.*/FlushAllOnReload=%s/" /etc/firewalld/firewalld.conf && firewall-cmd --reload && firewall-cmd --reload`
+	flushAll = `sed -i "s/^FlushAllOnReload=.*/FlushAllOnReload=%s/" /etc/firewalld/firewalld.conf && ` +
+		`firewall-cmd --reload && firewall-cmd --reload`
 )
 
 var walls = []wall{{
@@ -57,7 +59,8 @@ var walls = []wall{{
 }, {
 	name: "ufw",
 	// ufw sets sysctls of links that are created later. At a boot it starts before Docker.
-	on:     "ufw default deny incoming && ufw default deny routed && ufw allow 22/tcp && ufw --force enable && systemctl stop docker.socket docker && ip link delete docker0 && systemctl start docker",
+	on: "ufw default deny incoming && ufw default deny routed && ufw allow 22/tcp && ufw --force enable && " +
+		"systemctl stop docker.socket docker && ip link delete docker0 && systemctl start docker",
 	off:    "ufw --force disable",
 	others: "/etc/firewalld",
 	events: []wallEvent{
@@ -77,7 +80,8 @@ func TestFirewalls(t *testing.T) {
 		isolate(t, m)
 		hosts.Owned(t, m)
 	}
-	if says := master.Sh(t, "kube-bootstrap master --dry-run --bundle "+hosts.Bundle+" 2>&1"); strings.Contains(says, "ufw") || strings.Contains(says, "firewalld") {
+	if says := master.Sh(t, "kube-bootstrap master --dry-run --bundle "+hosts.Bundle+" 2>&1"); strings.Contains(says,
+		"ufw") || strings.Contains(says, "firewalld") {
 		t.Errorf("a dry run would change a firewall that is off:\n%s", says)
 	}
 	client := outside(t, target)
@@ -114,7 +118,8 @@ func (w wall) stands(t *testing.T, client, master, target hosts.Machine) {
 		if now := m.Sh(t, "find "+w.others+" -type f | sort | xargs md5sum"); now != others[i] {
 			t.Errorf("%s: a firewall that is off was changed:\n%s\nthen\n%s", m.Name, others[i], now)
 		}
-		m.Sh(t, "docker rm -f app >/dev/null 2>&1; docker network rm app >/dev/null 2>&1; docker update --restart unless-stopped owner; "+clusters.Settled)
+		m.Sh(t, "docker rm -f app >/dev/null 2>&1; docker network rm app >/dev/null 2>&1; "+
+			"docker update --restart unless-stopped owner; "+clusters.Settled)
 	}
 	clusters.Down(t, target, master)
 	for i, m := range made {

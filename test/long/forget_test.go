@@ -29,7 +29,10 @@ func refusedTurndown(t *testing.T, first, second hosts.Machine) {
 // run on this host.
 func namesWhoIsDown(t *testing.T, off, on hosts.Machine) {
 	out := on.Sh(t, "kube-bootstrap status || [ $? = 5 ]")
-	for _, want := range []string{"UNKNOWN", "1 of 2 members answer and 2 are required; down: " + off.Name, "start or repair their hosts", "[etcd-quorum]"} {
+	for _, want := range []string{
+		"UNKNOWN", "1 of 2 members answer and 2 are required; down: " + off.Name, "start or repair their hosts",
+		"[etcd-quorum]",
+	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("status does not say %q:\n%s", want, out)
 		}
@@ -44,7 +47,9 @@ func namesWhoIsDown(t *testing.T, off, on hosts.Machine) {
 }
 
 func refusedForget(t *testing.T, first, second hosts.Machine) {
-	for name, problem := range map[string]string{second.Name: "[control-plane-alive]", first.Name: "[control-plane-alive]", "nobody": "[node-unknown]"} {
+	for name, problem := range map[string]string{
+		second.Name: "[control-plane-alive]", first.Name: "[control-plane-alive]", "nobody": "[node-unknown]",
+	} {
 		out := first.Sh(t, "{ kube-bootstrap forget "+name+"; } 2>&1; echo exit $?")
 		if !strings.HasSuffix(out, "exit 3") || !strings.Contains(out, problem) {
 			t.Errorf("forget %s: want %s, got:\n%s", name, problem, out)
@@ -61,8 +66,10 @@ func forget(t *testing.T, first, third hosts.Machine) {
 	hosts.Soon(t, time.Minute, "forget "+third.Name, first, "kube-bootstrap forget "+third.Name)
 	clusters.Voters(t, first, 2)
 	hosts.Power(t, "start", third)
-	third.Sh(t, "until systemctl is-system-running --wait 2>/dev/null | grep -Eq 'running|degraded'; do sleep 0.1; done")
-	hosts.Soon(t, 3*time.Minute, "the agent of "+third.Name, third, "journalctl -q -b -u kube-bootstrap-agent | grep etcd-removed")
+	third.Sh(t, "until systemctl is-system-running --wait 2>/dev/null | grep -Eq 'running|degraded'; "+
+		"do sleep 0.1; done")
+	hosts.Soon(t, 3*time.Minute, "the agent of "+third.Name, third,
+		"journalctl -q -b -u kube-bootstrap-agent | grep etcd-removed")
 	clusters.Voters(t, first, 2)
 	third.Sh(t, "kube-bootstrap turndown --yes")
 	clusters.Voters(t, first, 2)

@@ -18,11 +18,13 @@ import (
 func (l clusterUser) loadBalancer(t *testing.T) {
 	const up = "kube-bootstrap cluster up -f cluster.yaml --progress none"
 	l.Sh(t, up+" --addons metrics-server,local-path,metallb,./app.yaml")
-	l.Sh(t, "kubectl -n metallb-system rollout status deployment/controller --timeout 180s && kubectl -n metallb-system rollout status daemonset/speaker --timeout 180s")
+	l.Sh(t, "kubectl -n metallb-system rollout status deployment/controller --timeout 180s && "+
+		"kubectl -n metallb-system rollout status daemonset/speaker --timeout 180s")
 	l.Sh(t, "kubectl expose deployment web --name balanced --type LoadBalancer --port 8080")
 	var address string
 	wait.Until(t, time.Minute, "the address of the Service", func() error {
-		out, err := l.Try(t.Context(), "kubectl get service balanced -o 'jsonpath={.status.loadBalancer.ingress[0].ip}'")
+		out, err := l.Try(t.Context(), "kubectl get service balanced -o "+
+			"'jsonpath={.status.loadBalancer.ingress[0].ip}'")
 		if err == nil && !strings.HasPrefix(out, "10.212.255.") {
 			err = fmt.Errorf("it has %q", out)
 		}
@@ -30,7 +32,8 @@ func (l clusterUser) loadBalancer(t *testing.T) {
 		return err
 	})
 	asks := func() error {
-		_, err := l.Try(t.Context(), "docker run --rm --network "+l.Cluster+" my/app:dev /probe get http://"+address+":8080/")
+		_, err := l.Try(t.Context(), "docker run --rm --network "+l.Cluster+" my/app:dev /probe get http://"+address+
+			":8080/")
 		return err
 	}
 	wait.Until(t, time.Minute, "an answer to a container that is no node", asks)
@@ -48,7 +51,8 @@ func (l clusterUser) loadBalancer(t *testing.T) {
 func (l clusterUser) takeOver(t *testing.T, asks func() error) {
 	var on string
 	wait.Until(t, time.Minute, "the node that announces the address", func() error {
-		out, err := l.Try(t.Context(), "kubectl -n metallb-system get servicel2statuses -o 'jsonpath={.items[0].status.node}'")
+		out, err := l.Try(t.Context(), "kubectl -n metallb-system get servicel2statuses -o "+
+			"'jsonpath={.items[0].status.node}'")
 		if on = strings.TrimPrefix(out, l.Cluster+"-"); err == nil && on == "" {
 			err = fmt.Errorf("none is named")
 		}
@@ -60,7 +64,8 @@ func (l clusterUser) takeOver(t *testing.T, asks func() error) {
 	wait.Until(t, time.Minute, "an answer without "+announcer.Name, asks)
 	t.Logf("%s was replaced within %s", announcer.Name, time.Since(killed).Round(time.Second))
 	hosts.Power(t, "start", announcer)
-	hosts.Soon(t, 2*time.Minute, "all nodes", l, "kubectl wait --for condition=Ready nodes --all --timeout 20s && kubectl rollout status deployment/web --timeout 20s")
+	hosts.Soon(t, 2*time.Minute, "all nodes", l, "kubectl wait --for condition=Ready nodes --all --timeout 20s && "+
+		"kubectl rollout status deployment/web --timeout 20s")
 }
 
 func (l clusterUser) noBGP(t *testing.T) {

@@ -26,7 +26,8 @@ func TestControlPlanesGone(t *testing.T) {
 		c.Second.Sh(t, "kube-bootstrap turndown --yes")
 		clusters.Voters(t, c.First, 1)
 		hosts.Soon(t, 2*time.Minute, "the controller manager to work alone", c.First,
-			"grep -q leader-elect=false /etc/kubernetes/manifests/kube-controller-manager.yaml && kube-bootstrap status")
+			"grep -q leader-elect=false /etc/kubernetes/manifests/kube-controller-manager.yaml && "+
+				"kube-bootstrap status")
 		clusters.Ready(t, c.First, 2)
 	})
 }

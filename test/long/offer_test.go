@@ -35,7 +35,8 @@ func joinWithoutABundle(t *testing.T, first, second, worker hosts.Machine) {
 	if strings.Contains(line, "bundle") {
 		t.Fatalf("the command names a bundle: %s", line)
 	}
-	const quota = "nft add table ip cut && nft 'add chain ip cut input { type filter hook input priority 0; }' && nft add rule ip cut input tcp sport 6444 quota over %d mbytes drop"
+	const quota = "nft add table ip cut && nft 'add chain ip cut input { type filter hook input priority 0; }' && " +
+		"nft add rule ip cut input tcp sport 6444 quota over %d mbytes drop"
 	worker.Sh(t, fmt.Sprintf(quota, 20))
 	worker.Sh(t, "{ "+line+"; } >/tmp/join.log 2>&1 & echo $! >/tmp/join.pid")
 	size := "stat -c %s " + fetchedBundle + ".*.partial"

@@ -36,7 +36,8 @@ func fromDocker(t *testing.T, master, worker hosts.Machine) {
 // carry is `docker save IMAGE | ssh HOST docker load`.
 func carry(t *testing.T, ref string, from, to hosts.Machine) {
 	t.Helper()
-	script := fmt.Sprintf("set -o pipefail; docker exec %s docker save %s | docker exec -i %s docker load -q", from.Name, ref, to.Name)
+	script := fmt.Sprintf("set -o pipefail; docker exec %s docker save %s | docker exec -i %s docker load -q",
+		from.Name, ref, to.Name)
 	if _, err := (host.Command{Args: []string{"bash", "-c", script}}).Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}

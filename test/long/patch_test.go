@@ -27,7 +27,12 @@ func TestPatch(t *testing.T) {
 	now := minors[len(minors)-1].Patch
 	old := former(t, now)
 	path := filepath.Join(t.TempDir(), "old")
-	build := host.Command{Args: []string{hosts.Built.Binary, "offline", "build", "--quick", "--progress", "none", "--kubernetes-version", old, "--to", path}}
+	build := host.Command{
+		Args: []string{
+			hosts.Built.Binary, "offline", "build", "--quick", "--progress", "none", "--kubernetes-version", old,
+			"--to", path,
+		},
+	}
 	if _, err := build.Run(context.WithoutCancel(t.Context())); err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +44,8 @@ func TestPatch(t *testing.T) {
 	}
 	clusters.UpFrom(t, oldBundle, master, worker, "--kubernetes-version "+old)
 	traffic.StartProbes(t, master, made...)
-	lost := requests(t, worker, "http://"+master.Kubectl(t, "get service probe -o 'jsonpath={.spec.clusterIP}'")+":8080/")
+	lost := requests(t, worker, "http://"+master.Kubectl(t, "get service probe -o 'jsonpath={.spec.clusterIP}'")+
+		":8080/")
 
 	master.Sh(t, "kube-bootstrap master --bundle "+hosts.Bundle+" --kubernetes-version "+now+" 2>&1")
 	kubelets(t, master, now, old)
@@ -52,7 +58,9 @@ func TestPatch(t *testing.T) {
 	kubelets(t, master, now, now)
 	since := time.Now().UTC()
 	wait.Until(t, 3*time.Minute, "nodes and pods", func() error { return clusters.AllReady(t, master, since, 2) })
-	if proxies := master.Kubectl(t, "-n kube-system get pods -l k8s-app=kube-proxy -o 'jsonpath={.items[*].spec.containers[0].image}'"); strings.Count(proxies, now) != 2 || strings.Contains(proxies, old) {
+	if proxies := master.Kubectl(t, "-n kube-system get pods -l k8s-app=kube-proxy -o "+
+		"'jsonpath={.items[*].spec.containers[0].image}'"); strings.Count(proxies, now) != 2 ||
+		strings.Contains(proxies, old) {
 		t.Errorf("the images of kube-proxy are %s", proxies)
 	}
 	if out := lost(); out != "" {
@@ -73,7 +81,8 @@ func former(t *testing.T, patch string) string {
 // kubelets expects the versions of the kubelets, in the order of the nodes' names.
 func kubelets(t *testing.T, master hosts.Machine, want ...string) {
 	t.Helper()
-	if is := master.Kubectl(t, "get nodes -o 'jsonpath={.items[*].status.nodeInfo.kubeletVersion}'"); is != strings.Join(want, " ") {
+	if is := master.Kubectl(t, "get nodes -o "+
+		"'jsonpath={.items[*].status.nodeInfo.kubeletVersion}'"); is != strings.Join(want, " ") {
 		t.Errorf("the kubelets have the versions %s, want %s", is, want)
 	}
 }

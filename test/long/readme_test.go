@@ -61,9 +61,12 @@ func TestReadme(t *testing.T) {
 func withoutInternet(t *testing.T, m hosts.Machine) {
 	t.Helper()
 	before := m.World(t)
-	for command, only := range map[string]string{"preflight": "preflight found problems: images", "master": "[images]"} {
+	for command, only := range map[string]string{
+		"preflight": "preflight found problems: images", "master": "[images]",
+	} {
 		code, says := m.Ask(t, "", command, "")
-		if code != "3" || !strings.Contains(says, only) || strings.Count(says, "PROBLEM")+len(hosts.ProblemNames(says)) != 1 {
+		if code != "3" || !strings.Contains(says, only) ||
+			strings.Count(says, "PROBLEM")+len(hosts.ProblemNames(says)) != 1 {
 			t.Errorf("%s without the internet: exit code %s:\n%s", command, code, says)
 		}
 		for _, way := range []string{"offline pull", "offline build", "--registry"} {

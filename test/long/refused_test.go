@@ -14,7 +14,8 @@ import (
 func refused(t *testing.T, m hosts.Machine, line, problem string) {
 	t.Helper()
 	out := m.Sh(t, "{ "+line+"; } 2>&1; echo exit $?")
-	if !strings.HasSuffix(out, "exit 3") || !strings.Contains(out, "["+problem+"]") || !strings.Contains(out, "nothing was changed") {
+	if !strings.HasSuffix(out, "exit 3") || !strings.Contains(out, "["+problem+"]") ||
+		!strings.Contains(out, "nothing was changed") {
 		t.Errorf("want problem %s and exit 3, got:\n%s", problem, out)
 	}
 }
@@ -34,7 +35,12 @@ func refusedJoins(t *testing.T, master, bare hosts.Machine, bundle string) {
 	}{
 		{"wrong token", "token-unknown", with(func(j *clusters.JoinToken) { j.Token = id + ".0123456789abcdef" })},
 		{"unknown token", "token-unknown", with(func(j *clusters.JoinToken) { j.Token = "zzzzzz.0123456789abcdef" })},
-		{"wrong CA hash", "ca-cert-hash", with(func(j *clusters.JoinToken) { j.CACertHash = "sha256:" + strings.Repeat("0", 64) })},
+		{
+			"wrong CA hash", "ca-cert-hash", with(func(j *clusters.JoinToken) {
+				j.CACertHash = "sha256:" +
+					strings.Repeat("0", 64)
+			}),
+		},
 		{"man in the middle", "ca-cert-hash", with(func(j *clusters.JoinToken) { j.MasterIP = bare.IP })},
 	} {
 		t.Run(c.name, func(t *testing.T) { refused(t, bare, c.join.Line(bundle), c.problem) })
@@ -54,8 +60,11 @@ func refusedJoins(t *testing.T, master, bare hosts.Machine, bundle string) {
 // certificate authority of its own.
 func impostor(t *testing.T, m hosts.Machine) (stop func()) {
 	t.Helper()
-	pid := m.Sh(t, `cd /tmp && openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout mitm.key -out mitm.crt -days 1 -subj /CN=kubernetes -addext subjectAltName=IP:`+m.IP+` 2>/dev/null
-openssl s_server -accept 6443 -cert mitm.crt -key mitm.key -quiet >/dev/null 2>&1 </dev/null & echo $!; until ss -Hltn sport = 6443 | grep -q .; do sleep 0.05; done`)
+	pid := m.Sh(t,
+		`cd /tmp && openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout mitm.key -out `+
+			`mitm.crt -days 1 -subj /CN=kubernetes -addext subjectAltName=IP:`+m.IP+` 2>/dev/null
+openssl s_server -accept 6443 -cert mitm.crt -key mitm.key -quiet >/dev/null 2>&1 </dev/null & echo $!
+until ss -Hltn sport = 6443 | grep -q .; do sleep 0.05; done`)
 	return func() { m.Sh(t, "kill "+pid+"; rm -f /tmp/mitm.key /tmp/mitm.crt") }
 }
 

@@ -22,7 +22,8 @@ import (
 func TestTokenRegistry(t *testing.T) {
 	m := hosts.New(t, "docker-26.1", "10.193.24.0/24", "token")[0]
 	r, tokens := newTokenRegistry(t, "10.193.24.1")
-	login := []string{"--registry-ca", r.Path("ca.crt"), "--registry-cert", r.Path("client.crt"), "--registry-key", r.Path("client.key"),
+	login := []string{"--registry-ca", r.Path("ca.crt"), "--registry-cert", r.Path("client.crt"), "--registry-key",
+		r.Path("client.key"),
 		"--registry-username", registries.PrivateUser, "--registry-password-file", r.Path("password")}
 	t.Run("refusals", func(t *testing.T) { tokenRefusals(t, r, login) })
 	t.Run("several architectures", func(t *testing.T) { pushArchs(t, r, tokens) })
@@ -41,7 +42,8 @@ func newTokenRegistry(t *testing.T, ip string) (*registries.Private, *tokenServe
 	r.Write(t, "password", []byte(registries.PrivatePassword))
 	tokens := newTokenServer(t, ip, r.Pair)
 	r.Serve(t, ", clientcas: ["+r.Path("ca.crt")+"]",
-		`token: {realm: "`+tokens.URL+`/token", service: "`+tokenService+`", issuer: "`+tokenIssuer+`", rootcertbundle: `+r.Path("ca.crt")+`}`)
+		`token: {realm: "`+tokens.URL+`/token", service: "`+tokenService+`", issuer: "`+tokenIssuer+
+			`", rootcertbundle: `+r.Path("ca.crt")+`}`)
 	return r, tokens
 }
 
@@ -52,9 +54,11 @@ func tokenRefusals(t *testing.T, r *registries.Private, login []string) {
 		"registry-login":       append(login[:9:9], r.Path("wrong")),
 		"registry-ca":          append([]string{"--registry-ca", r.Path("other.crt")}, login[2:]...),
 	} {
-		push := append([]string{hosts.Built.Binary, "offline", "push", r.Addr + "/k8s", "--bundle", hosts.Built.Bundle}, flags...)
+		push := append([]string{hosts.Built.Binary, "offline", "push", r.Addr + "/k8s", "--bundle", hosts.Built.Bundle},
+			flags...)
 		_, err := host.Run(t.Context(), push...)
-		if err == nil || !strings.Contains(err.Error(), problem) || strings.Contains(err.Error(), registries.PrivatePassword) {
+		if err == nil || !strings.Contains(err.Error(), problem) || strings.Contains(err.Error(),
+			registries.PrivatePassword) {
 			t.Errorf("got %v, want %s", err, problem)
 		}
 	}
@@ -72,18 +76,24 @@ func pushArchs(t *testing.T, r *registries.Private, tokens *tokenServer) {
 	token, err := tokens.token(all)
 	must.NoError(t, err)
 	r.Write(t, "token", []byte(token))
-	hosts.Local(t, hosts.Built.Binary, "offline", "push", r.Addr+"/archs", "--bundle", path, "--registry-ca", r.Path("ca.crt"),
-		"--registry-cert", r.Path("client.crt"), "--registry-key", r.Path("client.key"), "--registry-token-file", r.Path("token"))
+	hosts.Local(t, hosts.Built.Binary, "offline", "push", r.Addr+"/archs", "--bundle", path, "--registry-ca",
+		r.Path("ca.crt"),
+		"--registry-cert", r.Path("client.crt"), "--registry-key", r.Path("client.key"), "--registry-token-file",
+		r.Path("token"))
 	certs := t.TempDir()
-	for from, to := range map[string]string{"ca.crt": "ca.crt", "client.crt": "client.cert", "client.key": "client.key"} {
+	for from, to := range map[string]string{
+		"ca.crt": "ca.crt", "client.crt": "client.cert", "client.key": "client.key",
+	} {
 		data := must.Read(t, r.Path(from))
 		must.NoError(t, os.WriteFile(filepath.Join(certs, to), data, 0o600))
 	}
 	for _, arch := range registries.PauseArchs {
 		to := "dir:" + t.TempDir()
-		hosts.Local(t, "skopeo", "--insecure-policy", "--override-arch", arch, "copy", "-q", "--src-cert-dir", certs, "--src-creds", registries.PrivateUser+":"+registries.PrivatePassword,
+		hosts.Local(t, "skopeo", "--insecure-policy", "--override-arch", arch, "copy", "-q", "--src-cert-dir", certs,
+			"--src-creds", registries.PrivateUser+":"+registries.PrivatePassword,
 			"docker://"+r.Addr+"/archs/pause:"+catalog.Newest().Pause, to)
-		if got := hosts.Local(t, "skopeo", "inspect", "--format", "{{.Architecture}}", to); strings.TrimSpace(got) != arch {
+		if got := hosts.Local(t, "skopeo", "inspect", "--format", "{{.Architecture}}",
+			to); strings.TrimSpace(got) != arch {
 			t.Errorf("for %s comes one for %s", arch, got)
 		}
 	}
@@ -96,8 +106,10 @@ func masterByToken(t *testing.T, m hosts.Machine, r *registries.Private) {
 	for _, file := range []string{"ca.crt", "client.crt", "client.key", "password"} {
 		m.Put(t, r.Path(file), "/root/"+file)
 	}
-	m.Sh(t, "kube-bootstrap master --registry "+r.Addr+"/k8s --registry-ca /root/ca.crt --registry-cert /root/client.crt --registry-key /root/client.key "+
-		"--registry-username "+registries.PrivateUser+" --registry-password-file /root/password && rm /root/ca.crt /root/client.* /root/password")
+	m.Sh(t, "kube-bootstrap master --registry "+r.Addr+
+		"/k8s --registry-ca /root/ca.crt --registry-cert /root/client.crt --registry-key /root/client.key "+
+		"--registry-username "+registries.PrivateUser+
+		" --registry-password-file /root/password && rm /root/ca.crt /root/client.* /root/password")
 	registries.PodsFrom(t, m, r, m)
 	registries.KeptSecret(t, m)
 	m.Sh(t, registries.ForgetRegistry(r)+"kube-bootstrap turndown --yes; "+clusters.Settled)

@@ -21,7 +21,8 @@ func TestRehearse(t *testing.T) {
 	l := clusterUser{localcluster.User{Cluster: "lab", Dir: t.TempDir()}}
 	must.NoError(t, os.Symlink(hosts.Built.Bundle, filepath.Join(l.Dir, "kube.tar.zst")))
 	t.Cleanup(func() {
-		_, _ = l.Try(context.Background(), "kube-bootstrap cluster clean --yes --name lab; kube-bootstrap cluster clean --yes --name two")
+		_, _ = l.Try(context.Background(), "kube-bootstrap cluster clean --yes --name lab; "+
+			"kube-bootstrap cluster clean --yes --name two")
 	})
 	use, end := pages.Read(t, "rehearse.md").Split(t, "## Remove them")
 	for _, block := range use.Commands() {
@@ -49,7 +50,8 @@ func (l clusterUser) copies(t *testing.T) {
 kube-bootstrap node scp a lab-1:
 kube-bootstrap node scp lab-1:a b && cmp a b && test "$(stat -c %a b)" = 640
 kube-bootstrap node scp a 2:/tmp/new/c && test "$(kube-bootstrap node ssh 2 cat /tmp/new/c '|' tr o O)" = One`)
-	if _, err := l.Try(t.Context(), "kube-bootstrap node scp lab-1:missing x"); err == nil || !strings.Contains(err.Error(), "No such file") || strings.Contains(err.Error(), "if [") {
+	if _, err := l.Try(t.Context(), "kube-bootstrap node scp lab-1:missing x"); err == nil ||
+		!strings.Contains(err.Error(), "No such file") || strings.Contains(err.Error(), "if [") {
 		t.Errorf("a missing file of a node: %v", err)
 	}
 	l.Refused(t, "node scp . lab-1:", "[copy-file]")

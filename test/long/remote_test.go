@@ -38,12 +38,17 @@ func TestRemoteEngine(t *testing.T) {
 	r.answers(t, overTLS)
 	r.kubectl(t, overTLS) // the second run restored the bundle
 
-	r.sh(t, `docker context create far --docker "host=tcp://$2:2376,ca=$1/ca.pem,cert=$1/cert.pem,key=$1/key.pem" >/dev/null`)
+	r.sh(t,
+		`docker context create far --docker "host=tcp://$2:2376,ca=$1/ca.pem,cert=$1/cert.pem,key=$1/key.pem" `+
+			`>/dev/null`)
 	r.run(t, nil, "cluster", "clean", "--yes", "--name", "e2e-r", "--docker-context", "far")
-	if left := r.sh(t, `docker --context far ps -aq; docker --context far volume ls -q; docker --context far network ls -q --filter type=custom`); left != "" {
+	if left := r.sh(t,
+		`docker --context far ps -aq; docker --context far volume ls -q; `+
+			`docker --context far network ls -q --filter type=custom`); left != "" {
 		t.Errorf("clean leaves %s", left)
 	}
-	if _, err := r.try(t, append(overTLS, "DOCKER_CERT_PATH="+t.TempDir()), "cluster", "status", "--name", "e2e-r"); err == nil {
+	if _, err := r.try(t, append(overTLS, "DOCKER_CERT_PATH="+t.TempDir()), "cluster", "status", "--name",
+		"e2e-r"); err == nil {
 		t.Error("the engine answers somebody without a certificate")
 	}
 }
@@ -58,8 +63,10 @@ func remoteEngine(t *testing.T) remote {
 	return r
 }
 
-const startEngine = `nsenter --net=/run/netns/$4 setsid dockerd --data-root "$1/data" --exec-root "$1/exec" -p "$1/dockerd.pid" \
-	-H "unix://$1/docker.sock" -H tcp://$2:2376 --tlsverify --tlscacert ca.pem --tlscert server.pem --tlskey server-key.pem >>dockerd.log 2>&1 </dev/null &`
+const startEngine = `nsenter --net=/run/netns/$4 setsid dockerd --data-root "$1/data" --exec-root "$1/exec" \
+	-p "$1/dockerd.pid" \
+	-H "unix://$1/docker.sock" -H tcp://$2:2376 --tlsverify --tlscacert ca.pem \
+	--tlscert server.pem --tlskey server-key.pem >>dockerd.log 2>&1 </dev/null &`
 
 const awaitEngine = `i=0
 until docker -H "unix://$1/docker.sock" version >/dev/null 2>&1; do
@@ -110,7 +117,9 @@ rm -rf data exec`
 // $4 the namespace of the engine.
 func (r remote) sh(t *testing.T, script string) string {
 	t.Helper()
-	out, err := host.Command{Args: []string{"sh", "-c", script, "sh", r.dir, remoteAddr, remoteAlias, remoteSpace}, Env: r.env(nil)}.Run(context.WithoutCancel(t.Context()))
+	out, err := host.Command{
+		Args: []string{"sh", "-c", script, "sh", r.dir, remoteAddr, remoteAlias, remoteSpace}, Env: r.env(nil),
+	}.Run(context.WithoutCancel(t.Context()))
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -142,10 +151,12 @@ func (r remote) run(t *testing.T, env []string, args ...string) string {
 func (r remote) answers(t *testing.T, env []string) {
 	t.Helper()
 	r.run(t, env, "cluster", "status", "--name", "e2e-r")
-	if published := r.sh(t, `docker -H "unix://$1/docker.sock" port e2e-r.api`); !strings.Contains(published, "-> "+remoteAddr+":") || strings.Contains(published, "0.0.0.0") {
+	if published := r.sh(t, `docker -H "unix://$1/docker.sock" port e2e-r.api`); !strings.Contains(published,
+		"-> "+remoteAddr+":") || strings.Contains(published, "0.0.0.0") {
 		t.Errorf("the API server is published on other addresses: %s", published)
 	}
-	if config := r.run(t, env, "cluster", "kubeconfig", "--name", "e2e-r"); !strings.Contains(config, "server: https://"+remoteAddr+":") {
+	if config := r.run(t, env, "cluster", "kubeconfig", "--name", "e2e-r"); !strings.Contains(config,
+		"server: https://"+remoteAddr+":") {
 		t.Errorf("the kubeconfig does not lead to the engine's machine:\n%s", config)
 	}
 }
@@ -155,13 +166,15 @@ func (r remote) answers(t *testing.T, env []string) {
 func (r remote) refusesKubectlOfNode(t *testing.T, env []string) {
 	t.Helper()
 	ran := filepath.Join(r.dir, "ran")
-	replace := `printf '#!/bin/sh\ntouch ` + ran + `\n' >/root/kubectl && chmod 755 /root/kubectl && docker cp /root/kubectl kubelet:/usr/local/bin/kubectl`
+	replace := `printf '#!/bin/sh\ntouch ` + ran +
+		`\n' >/root/kubectl && chmod 755 /root/kubectl && docker cp /root/kubectl kubelet:/usr/local/bin/kubectl`
 	r.run(t, env, "node", "ssh", "master-1", "--cluster", "e2e-r", "--", replace)
 	r.kubectl(t, env)
 	here, err := session.Options{Name: "e2e-r"}.WithDefaults()
 	must.NoError(t, err)
 	must.NoError(t, os.Remove(here.Bundle()))
-	if out, err := r.try(t, env, "cluster", "kubectl", "--name", "e2e-r", "get", "nodes"); err == nil || !strings.Contains(out+err.Error(), "[kubectl-bundle]") {
+	if out, err := r.try(t, env, "cluster", "kubectl", "--name", "e2e-r", "get", "nodes"); err == nil ||
+		!strings.Contains(out+err.Error(), "[kubectl-bundle]") {
 		t.Errorf("kubectl without a bundle: %v\n%s", err, out)
 	}
 	if session.FileExists(ran) {
@@ -171,7 +184,8 @@ func (r remote) refusesKubectlOfNode(t *testing.T, env []string) {
 
 func (r remote) kubectl(t *testing.T, env []string) {
 	t.Helper()
-	if out := r.run(t, env, "cluster", "kubectl", "--name", "e2e-r", "get", "nodes", "--no-headers"); strings.Count(out, " Ready ") != 2 {
+	if out := r.run(t, env, "cluster", "kubectl", "--name", "e2e-r", "get", "nodes", "--no-headers"); strings.Count(out,
+		" Ready ") != 2 {
 		t.Errorf("kubectl lists other nodes than two that are Ready:\n%s", out)
 	}
 }
@@ -190,7 +204,10 @@ func (r remote) certificates(t *testing.T) {
 	must(err)
 	user, err := ca.Issue(pki.Request{CommonName: "user", Client: true}, now)
 	must(err)
-	for name, data := range map[string][]byte{"ca.pem": ca.PEM().Cert, "server.pem": server.Cert, "server-key.pem": server.Key, "cert.pem": user.Cert, "key.pem": user.Key} {
+	for name, data := range map[string][]byte{
+		"ca.pem": ca.PEM().Cert, "server.pem": server.Cert, "server-key.pem": server.Key, "cert.pem": user.Cert,
+		"key.pem": user.Key,
+	} {
 		must(os.WriteFile(filepath.Join(r.dir, name), data, 0o600))
 	}
 }

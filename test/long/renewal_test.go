@@ -24,7 +24,8 @@ func renewals(t *testing.T, first, third, worker hosts.Machine) {
 		}
 	})
 	t.Run("by the agent of a control plane", func(t *testing.T) {
-		third.Sh(t, stopAgent+request+" && "+strings.ReplaceAll(signSoon, " ca.", " peer-ca.")+" && cp /tmp/soon.crt /etc/kubernetes/pki/etcd/flannel.crt")
+		third.Sh(t, stopAgent+request+" && "+strings.ReplaceAll(signSoon, " ca.", " peer-ca.")+
+			" && cp /tmp/soon.crt /etc/kubernetes/pki/etcd/flannel.crt")
 		renewedByAgent(t, third)
 	})
 	if out := lost(); out != "" {
@@ -41,10 +42,12 @@ func renewals(t *testing.T, first, third, worker hosts.Machine) {
 // request asks for flannel's certificate once more, and signSoon, on a control
 // plane, issues it so that it expires in ten days.
 const (
-	request = `cd /etc/kubernetes/pki/etcd && user=$(openssl x509 -in flannel.crt -noout -subject -nameopt multiline | sed -n 's/ *commonName *= //p') &&
+	request = `cd /etc/kubernetes/pki/etcd && user=$(openssl x509 -in flannel.crt -noout -subject -nameopt multiline |
+	sed -n 's/ *commonName *= //p') &&
 openssl req -new -key flannel.key -subj "/CN=$user" -out /tmp/soon.csr`
 	signSoon = `cd /etc/kubernetes/pki/etcd && echo extendedKeyUsage=clientAuth >/tmp/soon.ext &&
-openssl x509 -req -in /tmp/soon.csr -CA ca.crt -CAkey ca.key -not_before 20260101000000Z -not_after $(date -u -d '+10 days' +%Y%m%d%H%M%SZ) -extfile /tmp/soon.ext -out /tmp/soon.crt 2>/dev/null`
+openssl x509 -req -in /tmp/soon.csr -CA ca.crt -CAkey ca.key -not_before 20260101000000Z \
+	-not_after $(date -u -d '+10 days' +%Y%m%d%H%M%SZ) -extfile /tmp/soon.ext -out /tmp/soon.crt 2>/dev/null`
 )
 
 const stopAgent = "systemctl stop kube-bootstrap-agent; "
@@ -57,7 +60,8 @@ func renewedByAgent(t *testing.T, m hosts.Machine) {
 	if left := time.Until(at); left > 11*24*time.Hour {
 		t.Fatalf("the certificate expires on %s", at)
 	}
-	if out, err := m.Try(t.Context(), "kube-bootstrap status"); err == nil || !strings.Contains(out, "[certificate-expiry]") {
+	if out, err := m.Try(t.Context(), "kube-bootstrap status"); err == nil ||
+		!strings.Contains(out, "[certificate-expiry]") {
 		t.Errorf("status does not name the certificate, %v:\n%s", err, out)
 	}
 	m.Sh(t, "systemctl start kube-bootstrap-agent") // it looks at everything once, and then every few minutes

@@ -23,7 +23,8 @@ import (
 func TestRenewals(t *testing.T) {
 	l := localcluster.User{Cluster: "e2e-w", Subnet: "10.221.0.0/16", Dir: t.TempDir()}
 	t.Cleanup(func() {
-		if out, err := l.Try(context.Background(), "kube-bootstrap cluster clean --yes; docker rmi -f "+hosts.ProbeImage); err != nil {
+		if out, err := l.Try(context.Background(), "kube-bootstrap cluster clean --yes; docker rmi -f "+
+			hosts.ProbeImage); err != nil {
 			t.Errorf("%v\n%s", err, out)
 		}
 	})
@@ -40,16 +41,21 @@ func TestRenewals(t *testing.T) {
 	workers := []hosts.Machine{l.Node(t, "one"), l.Node(t, "two")}
 	all = append(all, workers...)
 	since := time.Now().UTC()
-	wait.Until(t, 2*time.Minute, "nodes and pods", func() error { return clusters.AllReady(t, all[0], since, len(all)) })
+	wait.Until(t, 2*time.Minute, "nodes and pods", func() error {
+		return clusters.AllReady(t, all[0], since,
+			len(all))
+	})
 	l.Sh(t, "kube-bootstrap cluster load-image "+hosts.ProbeImage)
 	traffic.StartProbes(t, all[0], workers...)
 	service := all[0].Kubectl(t, "get service probe -o 'jsonpath={.spec.clusterIP}'")
 
-	toAPI, toService := requests(t, workers[0], ownNode(workers[0])), requests(t, workers[1], "http://"+service+":8080/")
+	toAPI, toService := requests(t, workers[0], ownNode(workers[0])),
+		requests(t, workers[1], "http://"+service+":8080/")
 	// First, because it renews every certificate itself.
 	t.Run("new certificate authorities", func(t *testing.T) {
 		rotateAuthorities(t, all[:3], workers...)
-		l.Sh(t, "kube-bootstrap node add --name three --progress none && kube-bootstrap node remove three --yes --progress none")
+		l.Sh(t, "kube-bootstrap node add --name three --progress none && "+
+			"kube-bootstrap node remove three --yes --progress none")
 	})
 	seen := map[string][]time.Time{}
 	_ = renewedTwice(t, all, seen) // notes the certificates of now

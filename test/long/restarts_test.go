@@ -19,7 +19,9 @@ import (
 // The engine is one of its own, in a network namespace.
 func TestRestarts(t *testing.T) {
 	r := remoteEngine(t)
-	for name, value := range map[string]string{"DOCKER_HOST": "tcp://" + remoteAddr + ":2376", "DOCKER_TLS_VERIFY": "1", "DOCKER_CERT_PATH": r.dir} {
+	for name, value := range map[string]string{
+		"DOCKER_HOST": "tcp://" + remoteAddr + ":2376", "DOCKER_TLS_VERIFY": "1", "DOCKER_CERT_PATH": r.dir,
+	} {
 		t.Setenv(name, value)
 	}
 	const name = "e2e-re"
@@ -56,8 +58,12 @@ pid=$(cat dockerd.pid) && kill $pid && tail --pid=$pid -f /dev/null
 func back(t *testing.T, all []hosts.Machine, since time.Time, before map[string]string) {
 	t.Helper()
 	for _, m := range all {
-		wait.Until(t, time.Minute, "docker0 of "+m.Name, func() error { return clusters.HasBridge(t, m, before[m.Name]) })
+		wait.Until(t, time.Minute, "docker0 of "+m.Name,
+			func() error { return clusters.HasBridge(t, m, before[m.Name]) })
 	}
-	wait.Until(t, 2*time.Minute, "nodes and pods", func() error { return clusters.AllReady(t, all[0], since.UTC(), len(all)) })
+	wait.Until(t, 2*time.Minute, "nodes and pods", func() error {
+		return clusters.AllReady(t, all[0], since.UTC(),
+			len(all))
+	})
 	t.Logf("all back after %s", time.Since(since).Round(time.Second/10))
 }

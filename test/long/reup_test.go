@@ -25,14 +25,21 @@ import (
 // TestReup changes lines in a checkout of Kubernetes and has a cluster that is
 // up run them: what changed is relaunched, and nothing else is touched.
 func TestReup(t *testing.T) {
-	c := localCluster{localcluster.Cluster{Name: "e2e-reup", Flags: []string{"--workers", "1", "--dind-subnet", "10.194.0.0/16", "--bundle", hosts.Built.Bundle, "--snapshot=false"}}}
+	c := localCluster{
+		localcluster.Cluster{
+			Name: "e2e-reup", Flags: []string{
+				"--workers", "1", "--dind-subnet", "10.194.0.0/16", "--bundle", hosts.Built.Bundle, "--snapshot=false",
+			},
+		},
+	}
 	t.Cleanup(func() { c.Cleaned(t) })
 	from := layOut(t)
 	from.change(t, apiServer, "first")
 	began := time.Now()
 	c.Run(t, "up", append(c.Flags, "--k8s-dir", from.dir)...)
 	up := time.Since(began)
-	wait.Until(t, time.Minute, "nodes and pods", func() error { return clusters.AllReady(t, c.Master(), began.UTC(), 2) })
+	wait.Until(t, time.Minute, "nodes and pods",
+		func() error { return clusters.AllReady(t, c.Master(), began.UTC(), 2) })
 	clusters.Spread(t, c.Master())
 	first := c.version(t)
 	if !strings.Contains(first, "+") {
@@ -45,13 +52,16 @@ func TestReup(t *testing.T) {
 		began := time.Now()
 		r := c.reup(t, from)
 		took := time.Since(began)
-		t.Logf("with a changed API server: up from source: %s, reup: %s, that is %.2f of it", up.Round(time.Second/10), took.Round(time.Second/10), took.Seconds()/up.Seconds())
+		t.Logf("with a changed API server: up from source: %s, reup: %s, that is %.2f of it", up.Round(time.Second/10),
+			took.Round(time.Second/10), took.Seconds()/up.Seconds())
 		if now := c.version(t); now == first || now != r.Programs["kube-apiserver"] {
 			t.Errorf("the API server is %s, was %s, and shall be %s", now, first, r.Programs["kube-apiserver"])
 		}
 		same(t, c.Master(), untouched, c.besides(t, "kube-apiserver"))
 		same(t, c.Worker(), worker, c.Worker().Running(t))
-		if logs := c.Master().Sh(t, "cat /var/log/pods/kube-system_kube-apiserver-*/kube-apiserver/*.log"); !strings.Contains(logs, "this is second") {
+		if logs := c.Master().Sh(t,
+			"cat /var/log/pods/kube-system_kube-apiserver-*/kube-apiserver/*.log"); !strings.Contains(logs,
+			"this is second") {
 			t.Error("the new line is not in the log of the API server")
 		}
 	})
@@ -94,7 +104,9 @@ func TestReup(t *testing.T) {
 			}
 		}
 		for _, m := range []hosts.Machine{c.Master(), c.Worker()} {
-			if images := m.Sh(t, "ctr -n k8s.io images ls -q; docker images --format '{{.Repository}}:{{.Tag}}'"); strings.Contains(images, ":"+catalog.Newest().Patch+"-") {
+			if images := m.Sh(t, "ctr -n k8s.io images ls -q; "+
+				"docker images --format '{{.Repository}}:{{.Tag}}'"); strings.Contains(images,
+				":"+catalog.Newest().Patch+"-") {
 				t.Errorf("%s keeps images that nothing runs from:\n%s", m.Name, images)
 			}
 		}
@@ -106,7 +118,8 @@ func TestReup(t *testing.T) {
 func (c localCluster) page(t *testing.T, from checkout) {
 	l := localcluster.User{Cluster: c.Name, Subnet: "10.194.0.0/16", Dir: filepath.Dir(from.dir)}
 	for _, block := range pages.Read(t, "checkout.md").Commands() {
-		l.Sh(t, "export HOME="+l.Dir+" XDG_CACHE_HOME=${XDG_CACHE_HOME:-$HOME/.cache} GOPATH=$(go env GOPATH) GOCACHE=$(go env GOCACHE)\n"+block)
+		l.Sh(t, "export HOME="+l.Dir+" XDG_CACHE_HOME=${XDG_CACHE_HOME:-$HOME/.cache} GOPATH=$(go env GOPATH) "+
+			"GOCACHE=$(go env GOCACHE)\n"+block)
 	}
 }
 
@@ -148,8 +161,11 @@ func (c localCluster) version(t *testing.T) string {
 // component. The kubelet removes ended containers at any time.
 func (c localCluster) besides(t *testing.T, program string) string {
 	t.Helper()
-	return c.Master().Sh(t, fmt.Sprintf(`for s in /run/docker.sock /run/docker-bootstrap.sock; do docker -H unix://$s ps -q --no-trunc | sort; done
-ctr -n k8s.io containers ls -q 'labels."io.kubernetes.pod.name"!="%s-%s"' | grep -Fx "$(ctr -n k8s.io tasks ls -q)" | sort`, program, c.Master().Name))
+	return c.Master().Sh(t,
+		fmt.Sprintf(
+			`for s in /run/docker.sock /run/docker-bootstrap.sock; do docker -H unix://$s ps -q --no-trunc | sort; done
+ctr -n k8s.io containers ls -q 'labels."io.kubernetes.pod.name"!="%s-%s"' |
+	grep -Fx "$(ctr -n k8s.io tasks ls -q)" | sort`, program, c.Master().Name))
 }
 
 // pods lists the running containers of all pods. It omits ended containers, because
@@ -174,9 +190,17 @@ type checkout struct{ dir string }
 type source struct{ file, after string }
 
 var (
-	apiServer = source{"cmd/kube-apiserver/app/server.go", "func Run(ctx context.Context, opts options.CompletedOptions) error {"}
-	kubelet   = source{"cmd/kubelet/app/server.go", "func Run(ctx context.Context, s *options.KubeletServer, kubeDeps *kubelet.Dependencies, featureGate featuregate.FeatureGate) error {"}
-	scheduler = source{"cmd/kube-scheduler/app/server.go", "func Run(ctx context.Context, cc *schedulerserverconfig.CompletedConfig, sched *scheduler.Scheduler) error {"}
+	apiServer = source{
+		"cmd/kube-apiserver/app/server.go", "func Run(ctx context.Context, opts options.CompletedOptions) error {",
+	}
+	kubelet = source{
+		"cmd/kubelet/app/server.go", "func Run(ctx context.Context, s *options.KubeletServer, " +
+			"kubeDeps *kubelet.Dependencies, featureGate featuregate.FeatureGate) error {",
+	}
+	scheduler = source{
+		"cmd/kube-scheduler/app/server.go", "func Run(ctx context.Context, " +
+			"cc *schedulerserverconfig.CompletedConfig, sched *scheduler.Scheduler) error {",
+	}
 )
 
 var ownModule = regexp.MustCompile(`(?m)^\s+(k8s\.io/[a-z-]+) v0\.0\.0( |$)`)
@@ -197,14 +221,17 @@ func layOut(t *testing.T) checkout {
 // take copies a module out of Go's cache, where it must not be written.
 func (c checkout) take(t *testing.T, module, to string) {
 	t.Helper()
-	out, err := host.Command{Args: []string{"go", "mod", "download", "-json", module}, Dir: os.TempDir()}.Run(t.Context())
+	out, err := host.Command{
+		Args: []string{"go", "mod", "download", "-json", module}, Dir: os.TempDir(),
+	}.Run(t.Context())
 	var answer struct{ Dir string }
 	if err == nil {
 		err = json.Unmarshal(out, &answer)
 	}
 	target := filepath.Join(c.dir, to)
 	if err == nil {
-		_, err = host.Run(t.Context(), "sh", "-c", "mkdir -p "+target+" && cp -r "+answer.Dir+"/. "+target+" && chmod -R u+w "+target)
+		_, err = host.Run(t.Context(), "sh", "-c", "mkdir -p "+target+" && cp -r "+answer.Dir+"/. "+target+
+			" && chmod -R u+w "+target)
 	}
 	must.NoError(t, err)
 }

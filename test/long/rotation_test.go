@@ -21,15 +21,20 @@ func rotateEncryptionKey(t *testing.T, controlPlanes ...hosts.Machine) {
 	first.Kubectl(t, "create secret generic before-rotation --from-literal=a=kept")
 	old := encryptionKeyNames(t, first)
 	const run = "kube-bootstrap certs rotate --encryption-key"
-	for i, step := range []string{"make a new encryption key", "have every control plane accept the new key", "encrypt all Secrets with the new key"} {
+	for i, step := range []string{
+		"make a new encryption key", "have every control plane accept the new key",
+		"encrypt all Secrets with the new key",
+	} {
 		if out := clusters.KillIn(t, controlPlanes[i%len(controlPlanes)], run, step); out != "137 "+step {
 			t.Errorf("killed in %q: %s", step, out)
 		}
 	}
-	if out, _ := first.Try(t.Context(), "kube-bootstrap status"); !strings.Contains(out, "a rotation of the encryption key is under way: the control planes use the new key") {
+	if out, _ := first.Try(t.Context(), "kube-bootstrap status"); !strings.Contains(out,
+		"a rotation of the encryption key is under way: the control planes use the new key") {
 		t.Errorf("status does not name the rotation:\n%s", out)
 	}
-	if out, err := first.Try(t.Context(), "kube-bootstrap token create --control-plane 2>&1"); err == nil || !strings.Contains(out, "[rotation-under-way]") {
+	if out, err := first.Try(t.Context(), "kube-bootstrap token create --control-plane 2>&1"); err == nil ||
+		!strings.Contains(out, "[rotation-under-way]") {
 		t.Errorf("a control plane can join now: %v\n%s", err, out)
 	}
 	first.Sh(t, run+" 2>&1")
@@ -37,7 +42,8 @@ func rotateEncryptionKey(t *testing.T, controlPlanes ...hosts.Machine) {
 		if is := encryptionKeyNames(t, m); is == old || strings.Contains(is, " ") {
 			t.Errorf("%s has the keys %s, and had %s", m.Name, is, old)
 		}
-		if value := m.Kubectl(t, "--server https://"+m.IP+":6443 get secret before-rotation -o 'jsonpath={.data.a}'"); value != "a2VwdA==" {
+		if value := m.Kubectl(t, "--server https://"+m.IP+
+			":6443 get secret before-rotation -o 'jsonpath={.data.a}'"); value != "a2VwdA==" {
 			t.Errorf("%s reads %q", m.Name, value)
 		}
 		upToDate(t, m)
@@ -77,7 +83,8 @@ EOF`)
 		accepts(t, m, old, "200")
 		accepts(t, m, token, "200")
 	}
-	if out, _ := first.Try(t.Context(), "kube-bootstrap status"); !strings.Contains(out, "a rotation of the service account key is under way") {
+	if out, _ := first.Try(t.Context(), "kube-bootstrap status"); !strings.Contains(out,
+		"a rotation of the service account key is under way") {
 		t.Errorf("status does not name the rotation:\n%s", out)
 	}
 	// Their tokens are those of the new key from now on.
@@ -93,7 +100,8 @@ EOF`)
 // accepts compares what the API server of a host answers to a token.
 func accepts(t *testing.T, m hosts.Machine, token, want string) {
 	t.Helper()
-	if is := m.Sh(t, `curl -sk -o /dev/null -w '%{http_code}' -H 'Authorization: Bearer `+token+`' https://`+m.IP+`:6443/version`); is != want {
+	if is := m.Sh(t, `curl -sk -o /dev/null -w '%{http_code}' -H 'Authorization: Bearer `+token+`' https://`+m.IP+
+		`:6443/version`); is != want {
 		t.Errorf("%s answers %s, want %s", m.Name, is, want)
 	}
 }

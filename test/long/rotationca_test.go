@@ -29,14 +29,16 @@ func rotateAuthorities(t *testing.T, controlPlanes []hosts.Machine, workers ...h
 			t.Errorf("killed in %q: %s", step, out)
 		}
 	}
-	if out, err := first.Try(t.Context(), "kube-bootstrap token create 2>&1"); err == nil || !strings.Contains(out, "[rotation-under-way]") {
+	if out, err := first.Try(t.Context(), "kube-bootstrap token create 2>&1"); err == nil ||
+		!strings.Contains(out, "[rotation-under-way]") {
 		t.Errorf("a host can join now: %v\n%s", err, out)
 	}
 	first.Sh(t, run+" 2>&1")
 	if out := first.Sh(t, "kube-bootstrap token list"); strings.Contains(out, "worker") {
 		t.Errorf("a token of before is left:\n%s", out)
 	}
-	if out, err := first.Try(t.Context(), "docker exec -i kubelet kubectl --kubeconfig /dev/stdin get nodes </run/before.conf 2>&1"); err == nil {
+	if out, err := first.Try(t.Context(), "docker exec -i kubelet kubectl --kubeconfig /dev/stdin get nodes "+
+		"</run/before.conf 2>&1"); err == nil {
 		t.Errorf("the administrator's certificate of before opens the API:\n%s", out)
 	}
 	for _, m := range append(slices.Clone(controlPlanes), workers...) {

@@ -24,7 +24,13 @@ type localCluster struct{ localcluster.Cluster }
 // TestSnapshots takes a used cluster through down and up, reboots, snapshots
 // and runs that are killed. What was in it must be there each time.
 func TestSnapshots(t *testing.T) {
-	c := localCluster{localcluster.Cluster{Name: "e2e-snap", Flags: []string{"--workers", "1", "--dind-subnet", "10.194.0.0/16", "--bundle", hosts.Built.Bundle}}}
+	c := localCluster{
+		localcluster.Cluster{
+			Name: "e2e-snap", Flags: []string{
+				"--workers", "1", "--dind-subnet", "10.194.0.0/16", "--bundle", hosts.Built.Bundle,
+			},
+		},
+	}
 	t.Cleanup(func() { c.Cleaned(t) })
 	began := time.Now()
 	c.Run(t, "up", c.Flags...)
@@ -72,7 +78,8 @@ func TestSnapshots(t *testing.T) {
 func (c localCluster) createdAgain(t *testing.T) {
 	nodes := func() string { return c.Master().Kubectl(t, "get nodes -o jsonpath={.items[*].metadata.uid}") }
 	before, saved := nodes(), c.saved(t)
-	c.KillIn(t, "remove the hosts of cluster", 2*time.Second, "up", append(c.Flags, "--flannel-backend", "host-gw", "--recreate", "--yes")...)
+	c.KillIn(t, "remove the hosts of cluster", 2*time.Second, "up", append(c.Flags, "--flannel-backend", "host-gw",
+		"--recreate", "--yes")...)
 	c.Run(t, "up", "--bundle", hosts.Built.Bundle)
 	c.Master().Sh(t, "! ip link show flannel.1 2>/dev/null")
 	now := strings.Fields(nodes())
@@ -123,7 +130,8 @@ func (c localCluster) use(t *testing.T) {
 	t.Helper()
 	w := c.Worker()
 	w.Put(t, hosts.Built.Probe, "/usr/local/bin/probe")
-	w.Sh(t, "mkdir -p /root/probe && cp /usr/local/bin/probe /root/probe/ && tar -C /root/probe -c . | docker import - "+hosts.ProbeImage+
+	w.Sh(t, "mkdir -p /root/probe && cp /usr/local/bin/probe /root/probe/ && tar -C /root/probe -c . | "+
+		"docker import - "+hosts.ProbeImage+
 		" && docker save "+hosts.ProbeImage+" | ctr -n k8s.io images import - >/dev/null")
 	traffic.Apply(t, c.Master(), useYAML)
 	c.Master().Kubectl(t, "rollout status statefulset/used --timeout=2m")
@@ -134,7 +142,8 @@ func (c localCluster) use(t *testing.T) {
 func (c localCluster) spoil(t *testing.T) {
 	t.Helper()
 	c.Master().Kubectl(t, "delete secret/used statefulset/used --now")
-	c.Worker().Sh(t, "echo other >/srv/used/table; ctr -n k8s.io images rm docker.io/library/"+hosts.ProbeImage+" docker.io/library/"+hosts.ProbeImage+":latest 2>/dev/null; docker rmi -f "+hosts.ProbeImage+" >/dev/null")
+	c.Worker().Sh(t, "echo other >/srv/used/table; ctr -n k8s.io images rm docker.io/library/"+hosts.ProbeImage+
+		" docker.io/library/"+hosts.ProbeImage+":latest 2>/dev/null; docker rmi -f "+hosts.ProbeImage+" >/dev/null")
 }
 
 // state is what was put into the cluster, as the cluster itself tells it.
@@ -156,9 +165,12 @@ func (c localCluster) state(t *testing.T) string {
 // again, and compares the state.
 func (c localCluster) same(t *testing.T, since time.Time, before string) {
 	t.Helper()
-	wait.Until(t, 2*time.Minute, "nodes and pods", func() error { return clusters.AllReady(t, c.Master(), since.UTC(), 2) })
+	wait.Until(t, 2*time.Minute, "nodes and pods",
+		func() error { return clusters.AllReady(t, c.Master(), since.UTC(), 2) })
 	wait.Until(t, time.Minute, "the workload", func() error {
-		_, err := c.Master().Try(t.Context(), `curl -sf --max-time 5 http://$(docker exec kubelet kubectl --kubeconfig /etc/kubernetes/admin.conf get pod used-0 -o jsonpath={.status.podIP}):8080/ >/dev/null`)
+		_, err := c.Master().Try(t.Context(),
+			`curl -sf --max-time 5 http://$(docker exec kubelet kubectl --kubeconfig /etc/kubernetes/admin.conf get `+
+				`pod used-0 -o jsonpath={.status.podIP}):8080/ >/dev/null`)
 		return err
 	})
 	if now := c.state(t); now != before {

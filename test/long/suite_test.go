@@ -30,27 +30,34 @@ func TestSuite(t *testing.T) {
 		"Secrets should be consumable from pods in volume with defaultMode",
 		"Networking Granular Checks: Pods should function for intra-pod communication: http",
 		"StatefulSet Basic StatefulSet functionality .StatefulSetBasic. should have a working scale", // nginx
-		"Aggregator Should be able to support the 1.17 Sample API Server",                            // sample-apiserver and its etcd
-		"ImageVolume should succeed with pod and pull policy of Always",                              // kitten, pulled again
-		"Update Demo should scale a replication controller",                                          // nautilus
-		"Kubectl diff should check if kubectl diff finds a difference",                               // diff, next to the tests
-		"Services should serve endpoints on same port and different protocols",                       // nobody answers on a removed port
+		// sample-apiserver and its etcd
+		"Aggregator Should be able to support the 1.17 Sample API Server",
+		"ImageVolume should succeed with pod and pull policy of Always", // kitten, pulled again
+		"Update Demo should scale a replication controller",             // nautilus
+		"Kubectl diff should check if kubectl diff finds a difference",  // diff, next to the tests
+		// nobody answers on a removed port
+		"Services should serve endpoints on same port and different protocols",
 	} {
-		out := l.Sh(t, "kube-bootstrap cluster e2e '"+focus+"' --report-dir report -o json 2>log || { tail -50 log; exit 1; }")
-		if !strings.Contains(out, `"tests": `) || strings.Contains(out, `"tests": 0`) || strings.Contains(out, "failed") {
+		out := l.Sh(t, "kube-bootstrap cluster e2e '"+focus+"' --report-dir report -o json 2>log || { tail -50 log; "+
+			"exit 1; }")
+		if !strings.Contains(out, `"tests": `) || strings.Contains(out, `"tests": 0`) ||
+			strings.Contains(out, "failed") {
 			t.Errorf("%s: %s", focus, out)
 		}
-		if report, err := os.ReadFile(filepath.Join(l.Dir, "report/junit.xml")); err != nil || !strings.Contains(string(report), "<testcase") {
+		if report, err := os.ReadFile(filepath.Join(l.Dir, "report/junit.xml")); err != nil ||
+			!strings.Contains(string(report), "<testcase") {
 			t.Errorf("%s: no report: %v", focus, err)
 		}
 	}
 	l.noTests(t, "runs to the end")
-	serial := l.Sh(t, "kube-bootstrap cluster e2e-serial 'Namespaces .*should apply changes to a namespace status' -o json 2>/dev/null")
+	serial := l.Sh(t, "kube-bootstrap cluster e2e-serial 'Namespaces .*should apply changes to a namespace status' "+
+		"-o json 2>/dev/null")
 	if strings.Contains(serial, "failed") {
 		t.Errorf("e2e-serial: %s", serial)
 	}
 	for _, command := range []string{"e2e", "e2e-serial"} {
-		if _, err := l.Try(t.Context(), "kube-bootstrap cluster "+command+" 'no such test anywhere'"); err == nil || !strings.Contains(err.Error(), "[focus]") {
+		if _, err := l.Try(t.Context(), "kube-bootstrap cluster "+command+" 'no such test anywhere'"); err == nil ||
+			!strings.Contains(err.Error(), "[focus]") {
 			t.Errorf("%s that matches nothing: %v", command, err)
 		}
 	}
@@ -59,7 +66,8 @@ func TestSuite(t *testing.T) {
 			t.Errorf("%s in the middle, and it ended well", signal)
 		}
 		if signal == syscall.SIGKILL {
-			l.Sh(t, "kube-bootstrap cluster e2e 'Services should serve a basic endpoint from pods' --progress none >/dev/null")
+			l.Sh(t, "kube-bootstrap cluster e2e 'Services should serve a basic endpoint from pods' --progress none "+
+				">/dev/null")
 		}
 		l.noTests(t, signal.String())
 	}
@@ -70,8 +78,13 @@ func TestSuite(t *testing.T) {
 func (l clusterUser) noTests(t *testing.T, after string) {
 	t.Helper()
 	master := l.Cluster + "-master-1"
-	left := l.Sh(t, "kubectl get namespaces -l e2e-run -o name; docker exec "+master+" docker ps -aq --filter name=kube-bootstrap-e2e; "+
-		"for node in "+master+" "+l.Cluster+"-worker-1; do docker exec $node find /etc/containerd/certs.d -name hosts.toml; docker exec $node sh -c 'iptables -S | grep kube-bootstrap-e2e || true'; done")
+	left := l.Sh(t,
+		"kubectl get namespaces -l e2e-run -o name; docker exec "+master+
+			" docker ps -aq --filter name=kube-bootstrap-e2e; "+
+			"for node in "+master+" "+l.Cluster+"-worker-1; "+
+			"do docker exec $node find /etc/containerd/certs.d -name hosts.toml; "+
+			"docker exec $node sh -c 'iptables -S | "+
+			"grep kube-bootstrap-e2e || true'; done")
 	if left != "" {
 		t.Errorf("after %s a run of the tests left:\n%s", after, left)
 	}

@@ -20,7 +20,8 @@ import (
 func TestThreeAndTwo(t *testing.T) {
 	l := localcluster.User{Cluster: "e2e-t", Subnet: "10.216.0.0/16", Dir: t.TempDir()}
 	t.Cleanup(func() {
-		if out, err := l.Try(context.Background(), "kube-bootstrap cluster clean --yes; docker rmi -f "+hosts.ProbeImage); err != nil {
+		if out, err := l.Try(context.Background(), "kube-bootstrap cluster clean --yes; docker rmi -f "+
+			hosts.ProbeImage); err != nil {
 			t.Errorf("%v\n%s", err, out)
 		}
 	})
@@ -33,7 +34,10 @@ func TestThreeAndTwo(t *testing.T) {
 	ready := func() {
 		t.Helper()
 		since := time.Now().UTC()
-		wait.Until(t, 2*time.Minute, "nodes and pods", func() error { return clusters.AllReady(t, all[1], since, len(all)) })
+		wait.Until(t, 2*time.Minute, "nodes and pods", func() error {
+			return clusters.AllReady(t, all[1], since,
+				len(all))
+		})
 	}
 	ready()
 	clusters.Voters(t, all[0], 3)

@@ -37,7 +37,9 @@ type tokenServer struct {
 func newTokenServer(t *testing.T, ip string, pair tls.Certificate) *tokenServer {
 	t.Helper()
 	chain := []string{base64.StdEncoding.EncodeToString(pair.Certificate[0])}
-	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: pair.PrivateKey}, (&jose.SignerOptions{}).WithHeader("x5c", chain).WithType("JWT"))
+	signer, err := jose.NewSigner(jose.SigningKey{
+		Algorithm: jose.ES256, Key: pair.PrivateKey,
+	}, (&jose.SignerOptions{}).WithHeader("x5c", chain).WithType("JWT"))
 	must.NoError(t, err)
 	s := &tokenServer{signer: signer}
 	s.Server = registries.ServeTLS(t, ip, pair, s.give)

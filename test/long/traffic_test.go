@@ -113,10 +113,15 @@ func waysTo(client, master, target hosts.Machine) []passage {
 	fromClient("published port", target.IP+":"+traffic.Published, client.IP)
 	pod := "timeout 30 kubectl exec probe-" + target.Name + " -- /probe "
 	return append(ways,
-		passage{"pod to pod of its host", master, pod + "get http://$(kubectl get pod second -o 'jsonpath={.status.podIP}'):8080/", ""},
+		passage{
+			"pod to pod of its host", master,
+			pod + "get http://$(kubectl get pod second -o 'jsonpath={.status.podIP}'):8080/", "",
+		},
 		passage{"pod to DNS", master, pod + "resolve probe.default.svc.cluster.local", ""},
 		passage{"pod to port of another network", master, pod + "get http://" + target.IP + ":18082/", ""},
-		passage{"container to port of another network", target, inContainer + "get http://" + target.IP + ":18082/", ""},
+		passage{
+			"container to port of another network", target, inContainer + "get http://" + target.IP + ":18082/", "",
+		},
 	)
 }
 
@@ -178,21 +183,28 @@ func startTargets(t *testing.T, master, target hosts.Machine) {
 	create(fmt.Sprintf(secondPod, target.Name, hosts.ProbeImage))
 	traffic.PodAddress(t, master, "second")
 	target.Sh(t, "docker update --restart always owner && docker network create app")
-	target.Sh(t, "docker run -d --name app --network app --restart always -p 18082:8080 "+hosts.ProbeImage+" /probe serve")
+	target.Sh(t, "docker run -d --name app --network app --restart always -p 18082:8080 "+hosts.ProbeImage+
+		" /probe serve")
 }
 
 // announce does what a controller of load balancers does.
-const announce = `patch service exposed-%d --subresource status -p '{"status": {"loadBalancer": {"ingress": [{"ip": %q}]}}}'`
+const announce = `patch service exposed-%d --subresource status -p '{"status": {"loadBalancer": {"ingress": ` +
+	`[{"ip": %q}]}}}'`
 
 // outside starts a machine in the network of the hosts that is no host of the cluster.
 func outside(t *testing.T, target hosts.Machine) hosts.Machine {
 	t.Helper()
 	const name = "e2e-traffic-outside"
-	network := hosts.Docker(t, "inspect", "-f", "{{range $name, $_ := .NetworkSettings.Networks}}{{$name}}{{end}}", target.Name)
+	network := hosts.Docker(t, "inspect", "-f", "{{range $name, $_ := .NetworkSettings.Networks}}{{$name}}{{end}}",
+		target.Name)
 	image := hosts.Docker(t, "inspect", "-f", "{{.Config.Image}}", target.Name)
 	t.Cleanup(func() { _ = (&faults.Bed{}).Engine(context.Background(), "rm", "-f", "-v", name) })
-	hosts.Docker(t, "run", "-d", "--name", name, "--network", network, "--cap-add", "NET_ADMIN", "--entrypoint", "sleep", image, "infinity")
-	m := hosts.Machine{Name: name, IP: hosts.Docker(t, "inspect", "-f", "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}", name)}
+	hosts.Docker(t, "run", "-d", "--name", name, "--network", network, "--cap-add", "NET_ADMIN", "--entrypoint",
+		"sleep", image, "infinity")
+	m := hosts.Machine{
+		Name: name, IP: hosts.Docker(t, "inspect", "-f",
+			"{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}", name),
+	}
 	m.Put(t, hosts.Built.Probe, "/usr/local/bin/probe")
 	m.Sh(t, "ip route add "+balanced+" via "+target.IP)
 	return m
@@ -239,7 +251,8 @@ func awaited(ctx context.Context, looks []func() error) ([]string, []error) {
 	}
 	for i, look := range looks {
 		all.Go(func() {
-			for errs[i] = tried(look); errs[i] != nil && ctx.Err() == nil && time.Since(began) < wait.Patience*2*time.Minute; errs[i] = tried(look) {
+			for errs[i] = tried(look); errs[i] != nil && ctx.Err() == nil &&
+				time.Since(began) < wait.Patience*2*time.Minute; errs[i] = tried(look) {
 				time.Sleep(2 * time.Second)
 			}
 			took[i] = time.Since(began).Round(time.Second).String()

@@ -21,7 +21,8 @@ mkdir -p /etc/docker
 printf '#!/bin/sh\necho "$@" >>/var/log/fake-runtime.log\nexec runc "$@"\n' >/usr/local/bin/fake-runtime
 chmod 755 /usr/local/bin/fake-runtime
 cat >/etc/docker/daemon.json <<'END'
-{"userns-remap": "default", "mtu": 1300, "default-runtime": "fake", "runtimes": {"fake": {"path": "/usr/local/bin/fake-runtime"}},
+{"userns-remap": "default", "mtu": 1300, "default-runtime": "fake",
+ "runtimes": {"fake": {"path": "/usr/local/bin/fake-runtime"}},
  "default-address-pools": [{"base": "10.1.0.0/16", "size": 24}]}
 END
 systemctl restart docker
@@ -67,7 +68,8 @@ func TestUsersDocker(t *testing.T) {
 	// No signal ends a frozen process, so that the host could not be removed.
 	t.Cleanup(func() { _, _ = m.Try(context.Background(), "docker unpause paused") })
 	m.Sh(t, usersDocker)
-	m.Sh(t, "mkdir -p /root/probe && cp /usr/local/bin/probe /root/probe/ && tar -C /root/probe -c . | docker import - probe:1")
+	m.Sh(t, "mkdir -p /root/probe && cp /usr/local/bin/probe /root/probe/ && tar -C /root/probe -c . | "+
+		"docker import - probe:1")
 	namedBefore(t, m)
 	m.Sh(t, "sed -i 's/10.1.0.0/10.99.0.0/' /etc/docker/daemon.json; systemctl restart docker")
 	m.Sh(t, fmt.Sprintf(usersContainers, m.IP))
@@ -89,7 +91,8 @@ func TestUsersDocker(t *testing.T) {
 	t.Run("another program rewrites daemon.json", func(t *testing.T) { rewritten(t, m) })
 	t.Run("the policy of FORWARD after a flush", func(t *testing.T) {
 		m.Sh(t, "nft flush ruleset")
-		hosts.Soon(t, 2*time.Minute, "Docker's chains and its policy", m, "iptables -S FORWARD | grep -q DOCKER && iptables -S FORWARD | grep -q -- '-P FORWARD DROP' && "+noRestart)
+		hosts.Soon(t, 2*time.Minute, "Docker's chains and its policy", m,
+			"iptables -S FORWARD | grep -q DOCKER && iptables -S FORWARD | grep -q -- '-P FORWARD DROP' && "+noRestart)
 		containersAsBefore(t, m)
 	})
 	t.Run("a network that appears later", func(t *testing.T) { laterNetwork(t, m) })
@@ -102,7 +105,10 @@ func namedBefore(t *testing.T, m hosts.Machine) {
 	m.Sh(t, "docker run -d --rm --name temporary probe:1 /probe serve; docker network create --subnet 10.1.77.0/24 app")
 	defer m.Sh(t, "docker network rm app; docker rm -f temporary")
 	_, says := m.Ask(t, "", "preflight master --bundle "+hosts.Bundle, hosts.Bundle)
-	for _, want := range []string{"with their data: temporary", "10.1.0.0/16 overlaps the Docker network app (10.1.77.0/24)", "10.1.0.0/16 overlaps 10.1.0.0/16, from which Docker takes new networks"} {
+	for _, want := range []string{
+		"with their data: temporary", "10.1.0.0/16 overlaps the Docker network app (10.1.77.0/24)",
+		"10.1.0.0/16 overlaps 10.1.0.0/16, from which Docker takes new networks",
+	} {
 		if !strings.Contains(says, want) {
 			t.Errorf("preflight does not say %q:\n%s", want, says)
 		}
@@ -128,11 +134,13 @@ const noRestart = "test ! -e /var/lib/kube-bootstrap/docker-restart.json"
 func cutShort(t *testing.T, m hosts.Machine, signal, run string) {
 	t.Helper()
 	out := m.Sh(t, run+` >/tmp/cut.log 2>&1 & p=$!
-while kill -0 $p 2>/dev/null; do systemctl is-active -q docker || { kill -`+signal+` $p; sleep 0.1; kill -`+signal+` $p; break; }; done; wait $p; echo $?`)
+while kill -0 $p 2>/dev/null; do systemctl is-active -q docker || { kill -`+signal+` $p; sleep 0.1; kill -`+signal+
+		` $p; break; }; done; wait $p; echo $?`)
 	if code := out[strings.LastIndex(out, "\n")+1:]; code == "0" {
 		t.Fatalf("the run was not cut short by %s:\n%s", signal, m.Sh(t, "cat /tmp/cut.log"))
 	}
-	hosts.Soon(t, time.Minute, "Docker runs after "+signal, m, "systemctl is-active -q docker && systemctl is-active -q docker.socket && "+noRestart)
+	hosts.Soon(t, time.Minute, "Docker runs after "+signal, m,
+		"systemctl is-active -q docker && systemctl is-active -q docker.socket && "+noRestart)
 	containersAsBefore(t, m)
 }
 
@@ -150,11 +158,13 @@ func containersAsBefore(t *testing.T, m hosts.Machine) {
 // runtimes: our containers ask for runc, the user's get the default, and a pod that of its class.
 func runtimes(t *testing.T, m hosts.Machine) {
 	t.Helper()
-	if got := m.Sh(t, "docker inspect -f '{{.HostConfig.Runtime}} {{.HostConfig.UsernsMode}}' kubelet plain"); got != "runc host\nfake " && got != "runc host\nfake" {
+	if got := m.Sh(t, "docker inspect -f '{{.HostConfig.Runtime}} {{.HostConfig.UsernsMode}}' kubelet "+
+		"plain"); got != "runc host\nfake " && got != "runc host\nfake" {
 		t.Errorf("kubelet and plain have %q", got)
 	}
 	m.Sh(t, fakeClass)
-	id := m.Sh(t, "kubectl get pod fake -o jsonpath='{.status.containerStatuses[0].containerID}' | sed 's,.*//,,'; kubectl delete pod fake --wait=false >/dev/null")
+	id := m.Sh(t, "kubectl get pod fake -o jsonpath='{.status.containerStatuses[0].containerID}' | sed 's,.*//,,'; "+
+		"kubectl delete pod fake --wait=false >/dev/null")
 	if _, err := m.Try(t.Context(), "grep -q "+id+" /var/log/fake-runtime.log"); err != nil {
 		t.Errorf("the pod of the class does not run in its runtime: %v", err)
 	}
@@ -165,11 +175,16 @@ func runtimes(t *testing.T, m hosts.Machine) {
 func rewritten(t *testing.T, m hosts.Machine) {
 	t.Helper()
 	address := m.Sh(t, "ip -o -4 addr show docker0 | awk '{print $4}'")
-	for _, do := range []string{"sed -i '/bip/d; /fixed-cidr/d' /etc/docker/daemon.json", "cp /etc/docker/daemon.json /tmp/kept.json; rm /etc/docker/daemon.json"} {
+	for _, do := range []string{
+		"sed -i '/bip/d; /fixed-cidr/d' /etc/docker/daemon.json",
+		"cp /etc/docker/daemon.json /tmp/kept.json; rm /etc/docker/daemon.json",
+	} {
 		m.Sh(t, do)
-		hosts.Soon(t, time.Minute, "the agent puts the keys back", m, "grep -q '\"bip\": \""+address+"\"' /etc/docker/daemon.json && grep -q fixed-cidr /etc/docker/daemon.json")
+		hosts.Soon(t, time.Minute, "the agent puts the keys back", m, "grep -q '\"bip\": \""+address+
+			"\"' /etc/docker/daemon.json && grep -q fixed-cidr /etc/docker/daemon.json")
 	}
-	m.Sh(t, "cp /tmp/kept.json /etc/docker/daemon.json; sed -i '/bip/d' /etc/docker/daemon.json; systemctl restart docker; docker start plain behind paused; docker pause paused")
+	m.Sh(t, "cp /tmp/kept.json /etc/docker/daemon.json; sed -i '/bip/d' /etc/docker/daemon.json; "+
+		"systemctl restart docker; docker start plain behind paused; docker pause paused")
 	if got := m.Sh(t, "ip -o -4 addr show docker0 | awk '{print $4}'"); got != address {
 		t.Errorf("docker0 has %s, not %s", got, address)
 	}

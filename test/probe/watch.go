@@ -159,7 +159,11 @@ func api(ctx context.Context, path string) (*http.Response, error) {
 		return nil, err
 	}
 	// Whose certificate it is does not matter to a clock.
-	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{Certificates: []tls.Certificate{cert}, InsecureSkipVerify: true}}
+	transport := &http.Transport{
+		DisableKeepAlives: true, TLSClientConfig: &tls.Config{
+			Certificates: []tls.Certificate{cert}, InsecureSkipVerify: true,
+		},
+	}
 	return transport.RoundTrip(request)
 }
 

@@ -46,13 +46,17 @@ func NewOfficial(t *testing.T) *Official {
 	must.NoError(t, err)
 	o := &Official{Registry: StartRegistry(t), Files: t.TempDir(), Versions: versions}
 	o.unpackBuilt(t)
-	for _, part := range []string{"etcd", "flannel", "pause", "metrics-server", "local-path-provisioner", "metallb-controller", "metallb-speaker"} {
+	for _, part := range []string{
+		"etcd", "flannel", "pause", "metrics-server", "local-path-provisioner", "metallb-controller", "metallb-speaker",
+	} {
 		o.push(t, image.Ref(o.Versions, part), o.built[part], packed(t, flattened(t, o.built[part], all)))
 	}
-	o.push(t, image.Ref(o.Versions, "coredns"), asNobody(t, o.built["coredns"]), packed(t, flattened(t, o.built["coredns"], bindsLowPorts)))
+	o.push(t, image.Ref(o.Versions, "coredns"), asNobody(t, o.built["coredns"]),
+		packed(t, flattened(t, o.built["coredns"], bindsLowPorts)))
 	hyperkube := o.built["hyperkube"]
 	none := empty.Image
-	o.push(t, "registry.k8s.io/build-image/debian-base:bookworm-v1.0.6", none, packed(t, flattened(t, hyperkube, ofBase)))
+	o.push(t, "registry.k8s.io/build-image/debian-base:bookworm-v1.0.6", none,
+		packed(t, flattened(t, hyperkube, ofBase)))
 	forProxy := packed(t, flattened(t, hyperkube, ofProxy))
 	for _, program := range []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy"} {
 		o.push(t, "registry.k8s.io/"+program+":"+o.Versions.Kubernetes, none, forProxy, packed(t, launcher(t, program)))
@@ -60,7 +64,8 @@ func NewOfficial(t *testing.T) *Official {
 	programs := "release/" + o.Versions.Kubernetes + "/bin/linux/amd64/"
 	o.file(t, programs+"kubelet", []byte(script("kubelet")))
 	o.file(t, programs+"kubectl", static(t, hyperkube))
-	o.file(t, "v"+o.Versions.CNI+"/cni-plugins-linux-amd64-v"+o.Versions.CNI+".tgz", packed(t, flattened(t, hyperkube, plugins)))
+	o.file(t, "v"+o.Versions.CNI+"/cni-plugins-linux-amd64-v"+o.Versions.CNI+".tgz",
+		packed(t, flattened(t, hyperkube, plugins)))
 	return o
 }
 
@@ -114,12 +119,17 @@ func (o *Official) push(t *testing.T, ref string, like v1.Image, layers ...[]byt
 	img, err := mutate.ConfigFile(empty.Image, config)
 	must.NoError(t, err)
 	for _, data := range layers {
-		layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil })
+		layer, err := tarball.LayerFromOpener(func() (io.ReadCloser,
+			error) {
+			return io.NopCloser(bytes.NewReader(data)), nil
+		})
 		must.NoError(t, err)
 		img, err = mutate.AppendLayers(img, layer)
 		must.NoError(t, err)
 	}
-	index := mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: img, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: "amd64"}}})
+	index := mutate.AppendManifests(empty.Index, mutate.IndexAddendum{
+		Add: img, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: "amd64"}},
+	})
 	_, below, _ := strings.Cut(ref, "/")
 	at, err := name.ParseReference(o.Registry+"/official/"+below, name.Insecure)
 	must.NoError(t, err)

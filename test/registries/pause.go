@@ -20,8 +20,11 @@ var PauseArchs = []string{"amd64", "arm64", "arm", "ppc64le"}
 func BuildPause(t *testing.T, to string) {
 	t.Helper()
 	_, err := host.Command{
-		Args: []string{hosts.Built.Binary, "offline", "build", "--images", "pause", "--arch", strings.Join(PauseArchs, ","), "--to", to},
-		Env:  []string{"KUBE_BOOTSTRAP_CACHE=" + t.TempDir()},
+		Args: []string{
+			hosts.Built.Binary, "offline", "build", "--images", "pause", "--arch", strings.Join(PauseArchs, ","),
+			"--to", to,
+		},
+		Env: []string{"KUBE_BOOTSTRAP_CACHE=" + t.TempDir()},
 	}.Run(t.Context())
 	must.NoError(t, err)
 }

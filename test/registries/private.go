@@ -85,7 +85,9 @@ func (r *Private) Start(t *testing.T) {
 	ended := make(chan error, 1)
 	var log bytes.Buffer
 	go func() {
-		_, err := host.Command{Args: []string{"docker-registry", "serve", r.Path("config.yml")}, Stdout: &log, Stderr: &log}.Run(ctx)
+		_, err := host.Command{
+			Args: []string{"docker-registry", "serve", r.Path("config.yml")}, Stdout: &log, Stderr: &log,
+		}.Run(ctx)
 		ended <- err
 	}()
 	r.Stop = func() {
@@ -123,10 +125,18 @@ func (r *Private) Get(t *testing.T, path string) []byte {
 // it, and an authority that did not.
 func (r *Private) Certificates(t *testing.T, ip string) {
 	t.Helper()
-	authority, key := certificate(t, &x509.Certificate{Subject: pkix.Name{CommonName: "ca of the test"}, IsCA: true, BasicConstraintsValid: true}, nil, nil)
-	other, _ := certificate(t, &x509.Certificate{Subject: pkix.Name{CommonName: "another ca"}, IsCA: true, BasicConstraintsValid: true}, nil, nil)
-	server, serverKey := certificate(t, &x509.Certificate{Subject: pkix.Name{CommonName: "registry"}, IPAddresses: []net.IP{net.ParseIP(ip)}}, authority, key)
-	client, clientKey := certificate(t, &x509.Certificate{Subject: pkix.Name{CommonName: "client"}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}, authority, key)
+	authority, key := certificate(t, &x509.Certificate{
+		Subject: pkix.Name{CommonName: "ca of the test"}, IsCA: true, BasicConstraintsValid: true,
+	}, nil, nil)
+	other, _ := certificate(t, &x509.Certificate{
+		Subject: pkix.Name{CommonName: "another ca"}, IsCA: true, BasicConstraintsValid: true,
+	}, nil, nil)
+	server, serverKey := certificate(t, &x509.Certificate{
+		Subject: pkix.Name{CommonName: "registry"}, IPAddresses: []net.IP{net.ParseIP(ip)},
+	}, authority, key)
+	client, clientKey := certificate(t, &x509.Certificate{
+		Subject: pkix.Name{CommonName: "client"}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	}, authority, key)
 	r.CA = encoded("CERTIFICATE", authority.Raw)
 	r.Write(t, "ca.crt", r.CA)
 	r.Write(t, "other.crt", encoded("CERTIFICATE", other.Raw))
@@ -150,7 +160,8 @@ func (r *Private) writePair(t *testing.T, name string, c *x509.Certificate, key 
 	return tls.Certificate{Certificate: [][]byte{c.Raw}, PrivateKey: key}
 }
 
-func certificate(t *testing.T, template, parent *x509.Certificate, signer *ecdsa.PrivateKey) (*x509.Certificate, *ecdsa.PrivateKey) {
+func certificate(t *testing.T, template, parent *x509.Certificate, signer *ecdsa.PrivateKey) (*x509.Certificate,
+	*ecdsa.PrivateKey) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	must.NoError(t, err)

@@ -97,7 +97,10 @@ func StartSites(t *testing.T, registry, files string) *Sites {
 	mux := http.NewServeMux()
 	mux.Handle("/v2/", proxy)
 	mux.Handle("/files/", http.StripPrefix("/files/", http.FileServer(http.Dir(files))))
-	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.serve(mux, w, r) }))
+	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.serve(mux,
+			w, r)
+	}))
 	s.certify(t)
 	s.start(t)
 	return s
@@ -123,8 +126,11 @@ func (s *Sites) certify(t *testing.T, names ...string) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	must.NoError(t, err)
 	c := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "an authority of our own"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour), IsCA: true, BasicConstraintsValid: true,
-		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: names}
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour), IsCA: true,
+		BasicConstraintsValid: true,
+		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+		IPAddresses:           []net.IP{net.IPv4(127, 0, 0, 1)},
+		DNSNames:              names}
 	der, err := x509.CreateCertificate(rand.Reader, c, c, key.Public(), key)
 	must.NoError(t, err)
 	s.TLS = &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
@@ -253,6 +259,7 @@ func Login(t *testing.T, address string) (dockerConfig string) {
 	t.Helper()
 	dir := t.TempDir()
 	auth := base64.StdEncoding.EncodeToString([]byte(User + ":" + Password))
-	must.NoError(t, os.WriteFile(filepath.Join(dir, "config.json"), []byte(`{"auths":{"`+address+`":{"auth":"`+auth+`"}}}`), 0o600))
+	must.NoError(t, os.WriteFile(filepath.Join(dir, "config.json"),
+		[]byte(`{"auths":{"`+address+`":{"auth":"`+auth+`"}}}`), 0o600))
 	return dir
 }

@@ -27,7 +27,8 @@ func StartProbes(t *testing.T, master hosts.Machine, all ...hosts.Machine) []End
 	t.Helper()
 	var ends []End
 	for _, m := range all {
-		m.Sh(t, "docker inspect probe >/dev/null 2>&1 || docker run -d --name probe --restart always -p "+Published+":8080 "+hosts.ProbeImage+" /probe serve")
+		m.Sh(t, "docker inspect probe >/dev/null 2>&1 || docker run -d --name probe --restart always -p "+Published+
+			":8080 "+hosts.ProbeImage+" /probe serve")
 		Apply(t, master, fmt.Sprintf(ProbePod, m.Name, m.Name, hosts.ProbeImage))
 		ends = append(ends, End{kind: "host", on: m, ip: m.IP, exec: "/usr/local/bin/probe"})
 	}
@@ -42,7 +43,10 @@ func findProbes(t *testing.T, master hosts.Machine, all ...hosts.Machine) []End 
 	for _, m := range all {
 		pod := PodAddress(t, master, "probe-"+m.Name)
 		ends = append(ends,
-			End{"container", m, m.Sh(t, "docker inspect probe -f '{{.NetworkSettings.Networks.bridge.IPAddress}}'"), "docker exec probe /probe"},
+			End{
+				"container", m, m.Sh(t, "docker inspect probe -f '{{.NetworkSettings.Networks.bridge.IPAddress}}'"),
+				"docker exec probe /probe",
+			},
 			End{"pod", m, pod, ""})
 	}
 	return ends
@@ -52,7 +56,8 @@ func findProbes(t *testing.T, master hosts.Machine, all ...hosts.Machine) []End 
 func PodAddress(t *testing.T, master hosts.Machine, pod string) (ip string) {
 	t.Helper()
 	wait.Until(t, 3*time.Minute, "pod "+pod, func() error {
-		out, err := master.Try(t.Context(), "docker exec kubelet kubectl --kubeconfig /etc/kubernetes/admin.conf get pod "+pod+` -o 'jsonpath={.status.podIP} {.status.conditions[?(@.type=="Ready")].status}'`)
+		out, err := master.Try(t.Context(), "docker exec kubelet kubectl --kubeconfig /etc/kubernetes/admin.conf get "+
+			"pod "+pod+` -o 'jsonpath={.status.podIP} {.status.conditions[?(@.type=="Ready")].status}'`)
 		if err != nil {
 			return err
 		}
@@ -69,14 +74,16 @@ func PodAddress(t *testing.T, master hosts.Machine, pod string) (ip string) {
 // Apply applies a manifest.
 func Apply(t *testing.T, master hosts.Machine, yaml string) {
 	t.Helper()
-	master.Sh(t, "docker exec -i kubelet kubectl --kubeconfig /etc/kubernetes/admin.conf apply -f - <<'YAML'\n"+yaml+"\nYAML")
+	master.Sh(t, "docker exec -i kubelet kubectl --kubeconfig /etc/kubernetes/admin.conf apply -f - <<'YAML'\n"+yaml+
+		"\nYAML")
 }
 
 // run runs the probe at an end. A pod's is reached through the API server.
 func (e End) run(t *testing.T, master hosts.Machine, args string) (string, error) {
 	t.Helper()
 	if e.kind == "pod" {
-		return master.Try(t.Context(), "docker exec kubelet kubectl --kubeconfig /etc/kubernetes/admin.conf exec probe-"+e.on.Name+" -- /probe "+args)
+		return master.Try(t.Context(), "docker exec kubelet kubectl --kubeconfig /etc/kubernetes/admin.conf exec "+
+			"probe-"+e.on.Name+" -- /probe "+args)
 	}
 	return e.on.Try(t.Context(), e.exec+" "+args)
 }
@@ -91,12 +98,14 @@ func Matrix(t *testing.T, master hosts.Machine, ends []End) {
 				continue
 			}
 			var got string
-			wait.Until(t, time.Minute, fmt.Sprintf("%s on %s to %s on %s", from.kind, from.on.Name, to.kind, to.on.Name), func() (err error) {
+			wait.Until(t, time.Minute, fmt.Sprintf("%s on %s to %s on %s", from.kind, from.on.Name, to.kind,
+				to.on.Name), func() (err error) {
 				got, err = from.run(t, master, "get http://"+to.ip+":8080/")
 				return err
 			})
 			if from.kind != "host" && got != from.ip {
-				t.Errorf("%s on %s to %s on %s: source %s arrived as %s", from.kind, from.on.Name, to.kind, to.on.Name, from.ip, got)
+				t.Errorf("%s on %s to %s on %s: source %s arrived as %s", from.kind, from.on.Name, to.kind, to.on.Name,
+					from.ip, got)
 			}
 		}
 	}
@@ -117,7 +126,8 @@ func Services(t *testing.T, master hosts.Machine, ends []End) {
 			return err
 		})
 		if from.kind == "container" {
-			hosts.Says(t, time.Minute, "DNS from a container on "+from.on.Name, from.on, Resolving+"probe.default.svc.cluster.local", ip)
+			hosts.Says(t, time.Minute, "DNS from a container on "+from.on.Name, from.on,
+				Resolving+"probe.default.svc.cluster.local", ip)
 		}
 	}
 }
