@@ -10,7 +10,8 @@ export SIGN_KEY
 PROCESSES ?= 8
 PREFIX ?= /usr/local
 
-.PHONY: help build up down test unit e2e long conformance check fix docs flags bench bench-cluster bench-offline bench-scale arches dist install uninstall clean
+.PHONY: help build up down quick test source plain unit e2e long conformance check fix docs flags
+.PHONY: bench bench-cluster bench-offline bench-scale arches dist install uninstall clean
 
 help: ## list the targets
 	@sed -n 's/^\([-a-z0-9]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 15
@@ -28,12 +29,17 @@ up: ## create a cluster of two test hosts on this machine; installs missing tool
 down: build ## remove the cluster that up created
 	$(OUT)/kube-bootstrap cluster clean --yes
 
-test: check unit e2e ## run check, unit and e2e
+quick: source plain ## run source and plain, in minutes
 
-unit: ## run the tests that need only this machine and its Docker, with the race detector
+test: source unit e2e ## run source, unit and e2e
+
+plain: ## run the unit tests that need neither root nor Docker, with architecture and docs
+	go test ./...
+
+unit: ## run all unit tests with the race detector; those in *_root_test.go need root or Docker
 	scripts/install-tools.sh test
 	scripts/start-docker.sh
-	CGO_ENABLED=1 go test -race -timeout 30m ./...
+	CGO_ENABLED=1 go test -race -tags root -timeout 30m ./...
 
 e2e: build ## run the tests that create clusters on test hosts
 	scripts/install-tools.sh test
@@ -53,12 +59,13 @@ conformance: build ## run all conformance tests of Kubernetes on a cluster of tw
 	$(OUT)/kube-bootstrap cluster e2e-serial --name conformance --report-dir $(OUT)/conformance/serial
 	$(OUT)/kube-bootstrap cluster clean --yes --name conformance
 
-check: ## check the source: format, lint, known vulnerabilities, architecture, docs
+check: source ## check the source: run source, and the tests of architecture and docs
+	go test -run 'TestDocsAreUpToDate|TestTheTree|TestThePicture|TestExitCodes|TestTheTable' ./cmd/kube-bootstrap ./test/architecture ./test/problems
+
+source: ## check format, lint and known vulnerabilities
 	@test -z "$$(gofmt -l cmd pkg test)" || { gofmt -l cmd pkg test; echo "not formatted: run make fix"; exit 1; }
 	$(LINT) run
-	go vet -tags e2e ./test/...
 	scripts/vulnerabilities.sh
-	go test -run 'TestDocsAreUpToDate|TestTheTree|TestThePicture|TestExitCodes|TestTheTable' ./cmd/kube-bootstrap ./test/architecture ./test/problems
 
 fix: docs ## fix automatically what check reports
 	gofmt -w cmd pkg test
