@@ -1,46 +1,21 @@
 package containers
 
 import (
-	"context"
 	"fmt"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
 	"testing"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/access/accesstest"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/machines"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/provider/providertest"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker/dockertest"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
-
-// here returns the provider of the Docker of this machine.
-func here(t *testing.T) DockerProvider {
-	t.Helper()
-	p, err := EngineChoice{}.Open()
-	must.NoError(t, err)
-	t.Cleanup(func() { must.NoError(t, p.Close()) })
-	return p.(DockerProvider)
-}
-
-func TestAContainerIsANode(t *testing.T) {
-	p := here(t)
-	const name = "kube-bootstrap-test-access"
-	must.NoError(t, p.Engine.Run(t.Context(), dockertest.Sleeper(t, p.Engine, name)))
-	t.Cleanup(func() { must.NoError(t, p.Engine.Remove(context.Background(), name)) })
-	accesstest.Node(t, name, p.Node(name), p.Node(name+"-missing"))
-}
-
-func TestAnEngineIsAProvider(t *testing.T) {
-	providertest.Contract(t, here(t), fmt.Sprintf("unit-%d", os.Getpid()))
-}
 
 func TestTheSettingsOfANodeAreReadBackFromItsContainer(t *testing.T) {
 	spec := topology.Spec{Name: "gpu", Role: topology.Worker, NanoCPUs: 15e8, Args: []string{"--node-label=a=b"}}
