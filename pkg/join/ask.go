@@ -62,15 +62,15 @@ func retryable(err error) error {
 	return step.Final(err)
 }
 
-// until is step.Until with the limit of a Check. A server that starts, or that accepts connections and does not
-// answer, because its etcd waits for the disk, gets the time in which an API server answers every request. An
-// address that no host has gets no more time.
+// until is step.Until with the limit of a Check. A server that starts, that waits for its disk, or that has not yet
+// signed cluster-info for a token that it knows, gets answerLimit. An address that no host has gets no more time.
 func (d *discovery) until(ctx context.Context, q *question, probe func(context.Context) error) error {
 	ctx = step.WithoutBusy(ctx)
 	err := step.Until(step.WithLimit(ctx, step.CheckLimit(ctx)), probe, nil)
 	silent := func() bool { return errors.As(err, new(*silence)) }
-	starts := isProblem(err, controlPlaneUnreachable) && !q.came.noRoute.Load()
-	if (starts || silent() && q.came.connected.Load()) && ctx.Err() == nil {
+	late := isProblem(err, controlPlaneUnreachable) && !q.came.noRoute.Load() ||
+		silent() && q.came.connected.Load() || isProblem(err, "cluster-info")
+	if late && ctx.Err() == nil {
 		err = step.Until(step.WithLimit(ctx, answerLimit), probe, nil)
 	}
 	if silent() {
