@@ -149,6 +149,7 @@ func inspectHost(ctx context.Context) (Status, error) {
 	others.Go(func() { status.NetworkPolicy = textOf(plan.UnenforcedPolicies(looking, h)) })
 	if saved.Role == local.ControlPlane {
 		others.Go(func() { status.NodesExpired = textOf(membership.ExpiredNodes(h.Limited(looking), p.Etcd)) })
+		others.Go(func() { status.Rotation = renewal.UnderWay(h.Limited(looking), h) })
 	}
 	for _, f := range (&step.Runner{}).Check(looking, made) {
 		one := stepStatusOf(f, saved.Lost)
@@ -157,9 +158,6 @@ func inspectHost(ctx context.Context) (Status, error) {
 	}
 	others.Wait()
 	status.Programs, status.ControlPlanes = h.Programs(), parts.ControlPlanes(h.Files)
-	if saved.Role == local.ControlPlane {
-		status.Rotation = renewal.UnderWay(ctx, h)
-	}
 	return status, ctx.Err()
 }
 
