@@ -26,8 +26,7 @@ const benchRuns = 5
 func TestBench(t *testing.T) {
 	made := hosts.New(t, "docker-28.5", "10.193.9.0/24", "bench-a", "bench-b")
 	b := bench{master: made[0], worker: made[1], program: hosts.Built.Binary, figures: newFigures()}
-	b.worker.Sh(t, "mkdir /root/probe && cp /usr/local/bin/probe /root/probe/ && tar -C /root/probe -c . | "+
-		"docker import - "+hosts.ProbeImage)
+	hosts.LoadProbe(t, b.worker)
 	nothing := func() {}
 	b.once(t, nothing) // loads the images
 	b.figures = newFigures()
@@ -75,7 +74,7 @@ func (b bench) once(t *testing.T, use func()) {
 	traffic.Apply(t, b.master, benchPods)
 	again := timed(t, b.master, "kube-bootstrap master --bundle "+hosts.Bundle)
 	b.figures.add("master, second run", again.end.Sub(again.begin))
-	b.worker.Sh(t, "docker save "+hosts.ProbeImage+" | ctr -n k8s.io images import - >/dev/null")
+	hosts.ForPods(t, b.worker)
 	join := clusters.JoinCommand(t, b.master)
 	joined := timed(t, b.worker, join+" --progress json --bundle "+hosts.Bundle)
 	b.figures.steps("worker", joined)

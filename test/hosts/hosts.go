@@ -109,8 +109,7 @@ func New(t *testing.T, hostImage, subnet string, names ...string) []Machine {
 // has a restart policy, the second has none.
 func Owned(t *testing.T, m Machine) {
 	t.Helper()
-	m.Sh(t, "mkdir -p /root/probe && cp /usr/local/bin/probe /root/probe/ && tar -C /root/probe -c . | "+
-		"docker import - "+ProbeImage)
+	LoadProbe(t, m)
 	m.Sh(t, "docker run -d --name owner --restart unless-stopped "+ProbeImage+
 		" /probe serve && docker run -d --name owner-once "+ProbeImage+" /probe serve")
 }

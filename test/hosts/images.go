@@ -10,6 +10,13 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
+// LoadProbe gives the image of the probe to Docker.
+func LoadProbe(t *testing.T, m Machine) {
+	t.Helper()
+	m.Sh(t, "mkdir -p /root/probe && cp /usr/local/bin/probe /root/probe/ && tar -C /root/probe -c . | "+
+		"docker import - "+ProbeImage)
+}
+
 // ForPods gives the image of the probe to containerd, from which pods start.
 func ForPods(t *testing.T, m Machine) {
 	t.Helper()

@@ -19,6 +19,9 @@ import (
 // control plane, and a host with 1 GiB of memory a worker, as slowly as it takes.
 func TestTinyHosts(t *testing.T) {
 	made := hosts.New(t, "docker-28.5", "10.133.1.0/24", "e2e-tenth", "e2e-gib")
+	for _, m := range made {
+		hosts.LoadProbe(t, m)
+	}
 	hosts.Docker(t, "update", "--cpus", "0.1", made[0].Name)
 	hosts.Docker(t, "update", "--memory", "1g", "--memory-swap", "1g", made[1].Name)
 	clusters.Up(t, made[0], made[1], "")
@@ -35,6 +38,9 @@ func TestTinyHosts(t *testing.T) {
 // a check may take.
 func TestSlowStart(t *testing.T) {
 	made := hosts.New(t, "docker-26.1", "10.133.3.0/24", "e2e-sa", "e2e-sb")
+	for _, m := range made {
+		hosts.LoadProbe(t, m)
+	}
 	upSlowly(t, made[0], made[1])
 	clusters.Down(t, made[1], made[0])
 }

@@ -79,7 +79,7 @@ func TestAManifestOfTheUserIsKept(t *testing.T) {
 	text(second)
 	must.NoError(t, os.Remove(path))
 	text(first)
-	if _, err := newAddons(h).Manifests.Addon(path+".other").text(t.Context()); !os.IsNotExist(err) {
+	if _, err := newAddons(h).Manifests.Addon(path + ".other").text(t.Context()); !os.IsNotExist(err) {
 		t.Errorf("another manifest: %v", err)
 	}
 }
