@@ -46,7 +46,7 @@ e2e: build ## run the tests that create clusters on test hosts
 	scripts/start-docker.sh
 	go test -tags e2e -v -timeout 75m -count 1 ./test/e2e
 
-long: build ## run the tests that take too long for test: contract of each step, faults, kills, restarts, renewals, snapshots, several clusters, a checkout
+long: build ## run the tests that take too long for test: contract of each step, faults, kills, restarts, renewals, snapshots, several clusters, a checkout, machines with a kernel of their own
 	scripts/install-tools.sh test
 	scripts/start-docker.sh
 	go test -tags e2e -v -timeout 5h -count 1 ./test/long
