@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"maps"
 	"strings"
 	"time"
 
@@ -19,13 +18,9 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/apiserver"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/localregistry"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/requirements"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/preflight"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/offline"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -181,125 +176,4 @@ func nameFlag(o session.Selection) string {
 		return ""
 	}
 	return " --name " + o.Name
-}
-
-type upRequest struct {
-	settings config.Config
-	options  cluster.Options
-	// withoutAddons creates the cluster before the images of its addons are built; nil for a cluster
-	// that exists, has no addons, or is built from a checkout.
-	withoutAddons *cluster.Options
-
-	checkout   string // Kubernetes checkout to build from; "" for none
-	keptBundle string // bundle that the hosts loaded; "" if this machine does not have it
-	release    func() // ends the reservation of the subnet
-}
-
-// checkRequest completes the settings with the recorded ones, and returns all problems.
-func checkRequest(
-	ctx context.Context, con *console.Console, cfg config.Config, origins config.Origins, flags upFlags,
-) (r upRequest, err error) {
-	said, err := toClusterOptions(cfg, origins)
-	if err != nil {
-		return upRequest{}, err
-	}
-	if err := errors.Join(checkManifests(said.Manifests), checkSaid(cfg, origins)); err != nil {
-		return upRequest{}, exit.Firm(err)
-	}
-	there, err := cluster.Recorded(ctx, said.Selection)
-	if err != nil {
-		return upRequest{}, exit.Firm(err)
-	}
-	there = cmp.Or(there, &session.Record{})
-	cfg, other, err := cfg.WithRecord(there.Settings, origins)
-	if err != nil {
-		return upRequest{}, exit.Firm(err)
-	}
-	release := func() {}
-	if there.Settings.Value("dindSubnet") == "" {
-		if cfg, release, err = withFreeSubnet(ctx, cfg, origins); err != nil {
-			return upRequest{}, err
-		}
-	}
-	defer func() {
-		if err != nil {
-			release()
-		}
-	}()
-	cfg = withBalancedAddresses(cfg, origins)
-	if errs := cfg.Validate(""); len(errs) > 0 {
-		return upRequest{}, exit.Usage(origins.Tell(errs))
-	}
-	nodes, removed := topology.Resolve(cfg.Name, there.Nodes, nodesOf(cfg), origins.Said)
-	if !flags.recreate {
-		if err := errors.Join(append(removed, preflight.Differs(cfg.Name, other))...); err != nil {
-			return upRequest{}, exit.Firm(err)
-		}
-	}
-	if r, err = completed(cfg, origins, flags, there); err != nil {
-		return r, err
-	}
-	r.release = release
-	if len(there.Nodes) > 0 {
-		r.options.Nodes = nodes
-	} else if err := checkDownloads(ctx, cfg); err != nil {
-		return r, exit.Firm(err)
-	}
-	balanced := requirements.Balanced(r.options.Topology(r.options.Name, topology.State{}), cfg.LoadBalancerAddresses)
-	if err := errors.Join(checkManifests(r.options.Manifests), balanced,
-		cluster.Preflight(ctx, r.options)); err != nil {
-		return r, exit.Firm(err)
-	}
-	return r, con.Confirm(ctx, *flags.yes || !flags.recreate, func(ctx context.Context) ([]string, error) {
-		return cluster.RecreateLosses(ctx, r.options)
-	})
-}
-
-// checkSaid checks a given checkout before the engine is contacted.
-func checkSaid(cfg config.Config, origins config.Origins) error {
-	var v image.Versions
-	if origins.Said("kubernetesVersion") != "" {
-		v.Kubernetes = cfg.KubernetesVersion
-	}
-	_, err := bundles.Checkout(cfg, v)
-	return err
-}
-
-func completed(cfg config.Config, origins config.Origins, flags upFlags, there *session.Record) (upRequest, error) {
-	v, err := bundles.Versions(cfg)
-	if err != nil {
-		return upRequest{}, err
-	}
-	made := cfg.Record(origins)
-	r := upRequest{settings: cfg}
-	if exists := len(there.Nodes) > 0; exists && !flags.recreate && there.Phase == "" {
-		cfg = cfg.WithoutRecordedFiles(origins)
-		if bundles.HasAddons(there.Bundle, cfg.Addons) {
-			r.keptBundle = there.Bundle
-		}
-	}
-	if r.checkout, err = bundles.Checkout(cfg, v); err != nil {
-		return r, exit.Firm(err)
-	}
-	if r.options, err = toClusterOptions(cfg, origins); err != nil {
-		return r, err
-	}
-	r.options.Made, r.options.Kubernetes = made, v.Kubernetes
-	r.options.Retain, r.options.FirstSnapshot, r.options.Recreate = flags.retain, flags.snapshot, flags.recreate
-	if len(there.Nodes) == 0 && len(cfg.Addons) > 0 && r.checkout == "" {
-		r.withoutAddons, err = withoutAddons(r.options, cfg, origins)
-	}
-	return r, err
-}
-
-// withoutAddons returns the options of a cluster whose hosts get no addons yet.
-func withoutAddons(o cluster.Options, cfg config.Config, origins config.Origins) (*cluster.Options, error) {
-	fields := []string{"addons", "loadBalancerAddresses"}
-	origins = maps.Clone(origins)
-	for _, field := range fields {
-		delete(origins, field)
-	}
-	bare, err := toClusterOptions(cfg.Reset(fields...), origins)
-	o.MasterArgs, o.Manifests, o.Incomplete = bare.MasterArgs, bare.Manifests, true
-	return &o, err
 }
