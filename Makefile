@@ -9,10 +9,9 @@ export SIGN_KEY
 # Conformance tests that run at the same time.
 PROCESSES ?= 8
 PREFIX ?= /usr/local
-# The tests in files that are built with the tag.
-LONG = ^($(shell grep -ho '^func Test[A-Za-z]*' $$(grep -l '^//go:build e2e && long' test/e2e/*_test.go) | cut -c6- | paste -sd'|'))$$
 
-.PHONY: help build up down test unit e2e long conformance check fix docs flags bench bench-cluster bench-offline bench-scale arches dist install uninstall clean
+.PHONY: help build up down quick test source plain unit e2e long conformance check fix docs flags
+.PHONY: bench bench-cluster bench-offline bench-scale arches dist install uninstall clean
 
 help: ## list the targets
 	@sed -n 's/^\([-a-z0-9]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 15
@@ -30,22 +29,27 @@ up: ## create a cluster of two test hosts on this machine; installs missing tool
 down: build ## remove the cluster that up created
 	$(OUT)/kube-bootstrap cluster clean --yes
 
-test: check unit e2e ## run check, unit and e2e
+quick: source plain ## run source and plain, in minutes
 
-unit: ## run the tests that need only this machine and its Docker, with the race detector
+test: source unit e2e ## run source, unit and e2e
+
+plain: ## run the unit tests that need neither root nor Docker, with architecture and docs
+	go test ./...
+
+unit: ## run all unit tests with the race detector; those in *_root_test.go need root or Docker
 	scripts/install-tools.sh test
 	scripts/start-docker.sh
-	CGO_ENABLED=1 go test -race -timeout 30m ./...
+	CGO_ENABLED=1 go test -race -tags root -timeout 30m ./...
 
 e2e: build ## run the tests that create clusters on test hosts
 	scripts/install-tools.sh test
 	scripts/start-docker.sh
 	go test -tags e2e -v -timeout 75m -count 1 ./test/e2e
 
-long: build ## run the tests that take too long for test: contract of each step, faults, kills, restarts, renewals, snapshots, several clusters, a checkout
+long: build ## run the tests that take too long for test: contract of each step, faults, kills, restarts, renewals, snapshots, several clusters, a checkout, machines with a kernel of their own
 	scripts/install-tools.sh test
 	scripts/start-docker.sh
-	go test -tags 'e2e long' -run '$(LONG)' -v -timeout 5h -count 1 ./test/e2e
+	go test -tags e2e -v -timeout 5h -count 1 ./test/long
 
 conformance: build ## run all conformance tests of Kubernetes on a cluster of two nodes; results in _output/conformance/
 	scripts/install-tools.sh
@@ -55,12 +59,13 @@ conformance: build ## run all conformance tests of Kubernetes on a cluster of tw
 	$(OUT)/kube-bootstrap cluster e2e-serial --name conformance --report-dir $(OUT)/conformance/serial
 	$(OUT)/kube-bootstrap cluster clean --yes --name conformance
 
-check: ## check the source: format, lint, known vulnerabilities, architecture, docs
+check: source ## check the source: run source, and the tests of architecture and docs
+	go test -run 'TestDocsAreUpToDate|TestTheTree|TestThePicture|TestExitCodes|TestTheTable' ./cmd/kube-bootstrap ./test/architecture ./test/problems
+
+source: ## check format, lint and known vulnerabilities
 	@test -z "$$(gofmt -l cmd pkg test)" || { gofmt -l cmd pkg test; echo "not formatted: run make fix"; exit 1; }
 	$(LINT) run
-	for tags in e2e 'e2e long' 'e2e bench' 'e2e arches'; do go vet -tags "$$tags" ./test/e2e || exit 1; done
 	scripts/vulnerabilities.sh
-	go test -run 'TestDocsAreUpToDate|TestTheTree|TestThePicture|TestExitCodes|TestTheTable' ./cmd/kube-bootstrap ./test/architecture ./test/problems
 
 fix: docs ## fix automatically what check reports
 	gofmt -w cmd pkg test
@@ -82,30 +87,30 @@ docs: | $(OUT) ## generate the pages of docs/ that come from the program
 flags: ## generate the lists of the components' flags in pkg/catalog/flags from the programs that were built on this machine
 	go run ./test/flags $${XDG_CACHE_HOME:-$$HOME/.cache}/kube-bootstrap/parts pkg/catalog/flags
 
-bench: build ## measure five new clusters beside kubeadm's on the same hosts
+bench: build ## measure five new clusters beside kubeadm's on the same hosts and, with EARLIER=FILE, beside those of an earlier program
 	scripts/install-tools.sh
 	scripts/start-docker.sh
-	go test -tags 'e2e bench' -run 'TestBench$$' -v -count 1 -timeout 30m ./test/e2e
+	go test -tags e2e -run 'TestBench$$' -v -count 1 -timeout 45m ./test/bench
 
 bench-cluster: build ## measure the creation and the return of clusters of 1, 2 and 4 workers
 	scripts/install-tools.sh
 	scripts/start-docker.sh
-	go test -tags 'e2e bench' -run 'TestBenchCluster$$' -v -count 1 -timeout 40m ./test/e2e
+	go test -tags e2e -run 'TestBenchCluster$$' -v -count 1 -timeout 40m ./test/bench
 
 bench-offline: build ## measure bundles beside docker save, gzip and docker load: sizes, times, memory
 	scripts/install-tools.sh
 	scripts/start-docker.sh
-	go test -tags 'e2e bench' -run 'TestBenchOffline$$' -v -count 1 -timeout 30m ./test/e2e
+	go test -tags e2e -run 'TestBenchOffline$$' -v -count 1 -timeout 30m ./test/bench
 
 bench-scale: build ## measure a cluster beside 500 and 1,000 simulated hosts: times, memory, requests
 	scripts/install-tools.sh
 	scripts/start-docker.sh
-	go test -tags 'e2e bench' -run 'TestBenchScale$$' -v -count 1 -timeout 60m ./test/e2e
+	go test -tags e2e -run 'TestBenchScale$$' -v -count 1 -timeout 60m ./test/bench
 
 arches: build ## build a bundle of four architectures and run every program in it; takes an hour with empty caches
 	scripts/install-tools.sh test
 	scripts/start-docker.sh
-	go test -tags 'e2e arches' -run TestArches -v -count 1 -timeout 5h ./test/e2e
+	go test -tags e2e -v -count 1 -timeout 5h ./test/arches
 
 dist: ## build programs, packages (tar.gz, deb, rpm, apk), SBOMs and an OCI image for all architectures into _output/dist/, with checksums signed with SIGN_KEY; runs each program
 	scripts/install-tools.sh test

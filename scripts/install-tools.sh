@@ -8,7 +8,8 @@ set -eu
 tools='dockerd:docker.io docker:docker.io mmdebstrap:mmdebstrap iptables:iptables ip:iproute2 git:git make:make
 curl:curl gcc:gcc zstd:zstd conntrack:conntrack nft:nftables'
 [ "${1:-}" != test ] || tools="$tools docker-registry:docker-registry skopeo:skopeo openssl:openssl mkfs.ext4:e2fsprogs
-sshd:openssh-server ssh:openssh-client qemu-aarch64-static:qemu-user-static rpm:rpm"
+sshd:openssh-server ssh:openssh-client qemu-aarch64-static:qemu-user-static rpm:rpm
+bc:bc bison:bison depmod:kmod ethtool:ethtool flex:flex xz:xz-utils"
 
 command -v go >/dev/null || {
 	echo "Go is missing: install it from https://go.dev/dl/ and put its bin directory into PATH" >&2
@@ -24,6 +25,7 @@ case " $missing " in *' docker.io '*)
 	if apt-cache show docker-cli >/dev/null 2>&1; then missing="$missing docker-cli"; fi ;;
 esac
 [ -f /usr/share/keyrings/debian-archive-keyring.gpg ] || missing="$missing debian-archive-keyring"
+[ "${1:-}" != test ] || [ -f /usr/include/stdio.h ] || missing="$missing libc6-dev"
 [ -f /etc/ssl/certs/ca-certificates.crt ] || missing="$missing ca-certificates"
 [ -n "$missing" ] || exit 0
 

@@ -18,8 +18,9 @@ var fileFlags = map[string][]string{
 	"config": {"yaml", "yml", "json"}, "timeline": {"json"}, "log-file": {},
 	"bundle": {"zst"}, "bundle-base": {"zst"}, "base": {"zst"}, "to": {"zst"},
 	"token-file": {}, "registry-password-file": {}, "registry-token-file": {},
-	"registry-ca": {}, "registry-cert": {}, "registry-key": {}, "ca-file": {}, "oidc-ca-file": {}, "audit-policy-file": {"yaml", "yml", "json"},
-	"verify-key": {}, "sign-key": {}, "kubeconfig": {}, "file": {}, "schema": {"json"}, "cri-socket": {},
+	"registry-ca": {}, "registry-cert": {}, "registry-key": {}, "ca-file": {}, "oidc-ca-file": {},
+	"audit-policy-file": {"yaml", "yml", "json"},
+	"verify-key":        {}, "sign-key": {}, "kubeconfig": {}, "file": {}, "schema": {"json"}, "cri-socket": {},
 	"k8s-dir": nil, "report-dir": nil, "flannel-subnet-dir": nil,
 }
 

@@ -18,7 +18,8 @@ func TestFilesAreOfferedForFilesAlone(t *testing.T) {
 			_, completed := c.GetFlagCompletionFunc(f.Name)
 			_, file := fileFlags[f.Name]
 			if f.NoOptDefVal == "" && completed == file {
-				t.Errorf("%s --%s: takes a file: %v, has a completion of its own: %v", c.CommandPath(), f.Name, file, completed)
+				t.Errorf("%s --%s: takes a file: %v, has a completion of its own: %v", c.CommandPath(), f.Name,
+					file, completed)
 			}
 			seen++
 		})

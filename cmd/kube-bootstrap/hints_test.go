@@ -70,7 +70,8 @@ func isCommand(text string) error {
 		return err
 	}
 	c.InitDefaultHelpFlag()
-	if err := c.ParseFlags(rest); err != nil && !strings.Contains(err.Error(), "help requested") && !strings.HasPrefix(err.Error(), "flag needs an argument") {
+	if err := c.ParseFlags(rest); err != nil && !strings.Contains(err.Error(), "help requested") &&
+		!strings.HasPrefix(err.Error(), "flag needs an argument") {
 		return err
 	}
 	if args := c.Flags().Args(); c.HasSubCommands() && len(args) > 0 && args[0] != "..." {
@@ -129,7 +130,10 @@ func textOf(e ast.Expr) string {
 }
 
 func TestHintsThatAreNoCommands(t *testing.T) {
-	for _, hint := range []string{"certs frobnicate", "cluster create", "forget node-3 --ignore-preflight role", "node add --label web", "frobnicate"} {
+	for _, hint := range []string{
+		"certs frobnicate", "cluster create", "forget node-3 --ignore-preflight role",
+		"node add --label web", "frobnicate",
+	} {
 		if isCommand(hint) == nil {
 			t.Errorf("`kube-bootstrap %s` is taken for a command", hint)
 		}

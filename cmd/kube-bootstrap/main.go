@@ -117,7 +117,8 @@ func addCommands(root *cobra.Command, con *console.Console) {
 	addGroup(root, "host", "On the host itself, as root:", thishost.Commands(con)...)
 	addGroup(root, "images", "Images without a network:", bundles.Commands(con, thishost.Bootstrap(con))...)
 	addGroup(root, "cluster", "Many nodes at once:", localcluster.Commands(con)...)
-	addGroup(root, "other", "Other:", append(manual.Commands(con.Out, fresh, con.Version), settings.Command(con.Out, con.Env), versionCommand(con.Out))...)
+	addGroup(root, "other", "Other:", append(manual.Commands(con.Out, fresh, con.Version),
+		settings.Command(con.Out, con.Env), versionCommand(con.Out))...)
 	root.SetHelpCommandGroupID("other")
 	root.SetCompletionCommandGroupID("other")
 }
@@ -175,5 +176,6 @@ func thisVersion() versionInfo {
 }
 
 func (v versionInfo) String() string {
-	return fmt.Sprintf("kube-bootstrap %s (%s, %s), Kubernetes %s by default", v.Version, v.Go, v.Platform, v.Kubernetes)
+	return fmt.Sprintf("kube-bootstrap %s (%s, %s), Kubernetes %s by default", v.Version, v.Go,
+		v.Platform, v.Kubernetes)
 }

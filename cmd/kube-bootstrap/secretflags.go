@@ -64,5 +64,6 @@ func takeSecrets(lookup func(string) string) func(string) string {
 }
 
 func secretFlag(name string) bool {
-	return slices.ContainsFunc(config.Settings(config.Every), func(s config.Setting) bool { return s.Secret && s.Flag != "" && name == "--"+s.Flag })
+	return slices.ContainsFunc(config.Settings(config.Every),
+		func(s config.Setting) bool { return s.Secret && s.Flag != "" && name == "--"+s.Flag })
 }

@@ -26,7 +26,10 @@ func TestTokenLeavesTheArguments(t *testing.T) {
 
 // TestChildProcessesGetNoSecrets: only the program itself finds them.
 func TestChildProcessesGetNoSecrets(t *testing.T) {
-	secrets := []string{"KUBE_BOOTSTRAP_TOKEN", "KUBE_BOOTSTRAP_CERTIFICATE_KEY", "KUBE_BOOTSTRAP_REGISTRY_PASSWORD", "KUBE_BOOTSTRAP_REGISTRY_TOKEN"}
+	secrets := []string{
+		"KUBE_BOOTSTRAP_TOKEN", "KUBE_BOOTSTRAP_CERTIFICATE_KEY", "KUBE_BOOTSTRAP_REGISTRY_PASSWORD",
+		"KUBE_BOOTSTRAP_REGISTRY_TOKEN",
+	}
 	for _, name := range append(secrets, "KUBE_BOOTSTRAP_CACHE") {
 		t.Setenv(name, "x")
 	}

@@ -31,7 +31,8 @@ func warnOfVariables(con *console.Console, environ []string, c *cobra.Command) {
 	known := readVariables(c.Root())
 	for _, entry := range environ {
 		name, value, _ := strings.Cut(entry, "=")
-		if value == "" || !strings.HasPrefix(name, "KUBE_BOOTSTRAP_") && !strings.HasPrefix(name, "K8S_DIND_") || slices.Contains(known, name) {
+		if value == "" || !strings.HasPrefix(name, "KUBE_BOOTSTRAP_") && !strings.HasPrefix(name, "K8S_DIND_") ||
+			slices.Contains(known, name) {
 			continue
 		}
 		con.Warn("warning: the variable " + name + " is not read: there is no such flag" + spelling.Meant(name, known))

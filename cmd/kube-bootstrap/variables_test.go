@@ -23,10 +23,12 @@ import (
 func TestEveryFlagHasAVariable(t *testing.T) {
 	command.Each(testRoot(), func(c *cobra.Command) {
 		c.Flags().VisitAll(func(f *pflag.Flag) {
-			if c.Hidden || c.DisableFlagParsing || source.IsSetting(f) || slices.Contains([]string{"help", "config", "name"}, f.Name) {
+			if c.Hidden || c.DisableFlagParsing || source.IsSetting(f) ||
+				slices.Contains([]string{"help", "config", "name"}, f.Name) {
 				return
 			}
-			value := map[string]string{"bool": "true", "int": "3", "duration": "7m0s", "uint16": "7", "output": "json"}[f.Value.Type()]
+			value := map[string]string{"bool": "true", "int": "3", "duration": "7m0s", "uint16": "7",
+				"output": "json"}[f.Value.Type()]
 			if value == "" {
 				value = "json"
 			}

@@ -25,7 +25,8 @@ const name = "kube-bootstrap.dev/kube-bootstrap"
 
 func main() {
 	if len(os.Args) < 5 {
-		fmt.Fprintln(os.Stderr, "usage: image LAYOUT PROGRAMS VERSION ARCH...   (PROGRAMS-ARCH is the program of an architecture)")
+		fmt.Fprintln(os.Stderr,
+			"usage: image LAYOUT PROGRAMS VERSION ARCH...   (PROGRAMS-ARCH is the program of an architecture)")
 		os.Exit(2)
 	}
 	if err := write(os.Args[1], os.Args[2], os.Args[3], os.Args[4:]); err != nil {
@@ -86,7 +87,8 @@ func imageOf(path, version string, p v1.Platform) (v1.Image, error) {
 		return nil, err
 	}
 	config = config.DeepCopy()
-	config.OS, config.Architecture, config.Variant, config.Created = p.OS, p.Architecture, p.Variant, v1.Time{Time: epoch.Made()}
+	config.OS, config.Architecture, config.Variant, config.Created = p.OS, p.Architecture, p.Variant,
+		v1.Time{Time: epoch.Made()}
 	config.Config.Entrypoint = []string{"/kube-bootstrap"}
 	config.Config.Labels = map[string]string{
 		"org.opencontainers.image.title":    "kube-bootstrap",
@@ -104,7 +106,8 @@ func layerOf(path string) (v1.Layer, error) {
 	}
 	var archive bytes.Buffer
 	w := tar.NewWriter(&archive)
-	if err := w.WriteHeader(&tar.Header{Name: "kube-bootstrap", Mode: 0o755, Size: int64(len(program)), ModTime: epoch.Made()}); err != nil {
+	if err := w.WriteHeader(&tar.Header{Name: "kube-bootstrap", Mode: 0o755, Size: int64(len(program)),
+		ModTime: epoch.Made()}); err != nil {
 		return nil, err
 	}
 	if _, err := w.Write(program); err != nil {
@@ -113,5 +116,7 @@ func layerOf(path string) (v1.Layer, error) {
 	if err := w.Close(); err != nil {
 		return nil, err
 	}
-	return tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(archive.Bytes())), nil })
+	return tarball.LayerFromOpener(func() (io.ReadCloser, error) {
+		return io.NopCloser(bytes.NewReader(archive.Bytes())), nil
+	})
 }

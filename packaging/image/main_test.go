@@ -28,7 +28,8 @@ func TestTheSameProgramsGiveTheSameImage(t *testing.T) {
 		}
 	}
 	var docker tarball.Manifest
-	if err := json.Unmarshal(must.Read(t, filepath.Join(one, "manifest.json")), &docker); err != nil || len(docker) != 2 {
+	if err := json.Unmarshal(must.Read(t, filepath.Join(one, "manifest.json")), &docker); err != nil ||
+		len(docker) != 2 {
 		t.Fatalf("%+v, %v", docker, err)
 	}
 	if tags := docker[1].RepoTags; len(tags) != 1 || tags[0] != name+":v1.2.3-arm" {

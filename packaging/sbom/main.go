@@ -104,8 +104,10 @@ func documentOf(info *debug.BuildInfo, name, version, sum string, at time.Time) 
 		relations = append(relations, relationship{program.ID, "DEPENDS_ON", one.ID})
 	}
 	return document{
-		Version: "SPDX-2.3", License: "CC0-1.0", ID: root, Name: name, Namespace: "https://" + info.Main.Path + "/spdx/" + name + "-" + sum,
-		Creation: creation{at.UTC().Format(time.RFC3339), []string{"Tool: kube-bootstrap-sbom"}}, Packages: all, Relationships: relations,
+		Version: "SPDX-2.3", License: "CC0-1.0", ID: root, Name: name,
+		Namespace: "https://" + info.Main.Path + "/spdx/" + name + "-" + sum,
+		Creation:  creation{at.UTC().Format(time.RFC3339), []string{"Tool: kube-bootstrap-sbom"}}, Packages: all,
+		Relationships: relations,
 	}
 }
 
@@ -113,7 +115,8 @@ var unfit = regexp.MustCompile(`[^A-Za-z0-9.-]+`)
 
 func packageOf(path, version string) spdxPackage {
 	return spdxPackage{
-		ID: "SPDXRef-" + unfit.ReplaceAllString(path, "-"), Name: path, Version: version, Download: "NOASSERTION", License: "NOASSERTION",
-		Refs: []ref{{"PACKAGE-MANAGER", "purl", "pkg:golang/" + path + "@" + version}},
+		ID: "SPDXRef-" + unfit.ReplaceAllString(path, "-"), Name: path, Version: version, Download: "NOASSERTION",
+		License: "NOASSERTION",
+		Refs:    []ref{{"PACKAGE-MANAGER", "purl", "pkg:golang/" + path + "@" + version}},
 	}
 }

@@ -72,7 +72,8 @@ func left(t *testing.T, path string) {
 func TestAnEndlessOutputIsRefused(t *testing.T) {
 	out := output{left: longestOutput}
 	n, err := io.Copy(&out, io.LimitReader(zeros{}, 2*longestOutput))
-	if err == nil || n > longestOutput || out.kept.Len() > longestOutput || !strings.Contains(err.Error(), "more than 16 MiB") {
+	if err == nil || n > longestOutput || out.kept.Len() > longestOutput ||
+		!strings.Contains(err.Error(), "more than 16 MiB") {
 		t.Errorf("%d bytes, %v", n, err)
 	}
 }

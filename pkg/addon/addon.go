@@ -52,8 +52,9 @@ type Values struct {
 	HelperImage    string // has a shell, and creates and deletes the volumes of local-path
 	VolumesDir     string // directory of these volumes on each host
 
-	ControllerImage, SpeakerImage string            // of MetalLB
-	LoadBalancerAddresses         []addresses.Range // ranges and networks that MetalLB assigns; none: the user creates pools
+	ControllerImage, SpeakerImage string // of MetalLB
+	// ranges and networks that MetalLB assigns; none: the user creates pools
+	LoadBalancerAddresses []addresses.Range
 }
 
 // Applier applies the addons to the cluster that API reaches.

@@ -29,7 +29,8 @@ func variants() map[string]Applier {
 	full := Values{
 		ProxyImage: "registry.k8s.io/kube-proxy:v1.36.3", DNSImage: "registry.k8s.io/coredns/coredns:v1.14.2",
 		Server: "https://10.0.0.1:6443", PodServer: "10.0.0.1:6443", Forward: "/etc/resolv.conf",
-		PodCIDR: netip.MustParsePrefix("10.1.0.0/16"), DNSDomain: "cluster.local", DNSIP: netip.MustParseAddr("10.96.0.10"),
+		PodCIDR: netip.MustParsePrefix("10.1.0.0/16"), DNSDomain: "cluster.local",
+		DNSIP:     netip.MustParseAddr("10.96.0.10"),
 		ClusterCA: []byte("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"),
 	}
 	bare := full
@@ -73,7 +74,8 @@ func TestAHashOfDigitsIsAString(t *testing.T) {
 		settings.ClusterCA = []byte(strconv.Itoa(i))
 	}
 	for _, o := range objects(t, with(settings)) {
-		if _, _, err := unstructured.NestedStringMap(o.Object, "spec", "template", "metadata", "annotations"); err != nil {
+		if _, _, err := unstructured.NestedStringMap(o.Object, "spec", "template", "metadata",
+			"annotations"); err != nil {
 			t.Errorf("%s %s: %v", o.GetKind(), o.GetName(), err)
 		}
 	}
@@ -93,7 +95,8 @@ func TestContainedAddons(t *testing.T) {
 	codecs := serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict)
 	settings, err := variants()["full"].Values()
 	must.NoError(t, err)
-	settings.MetricsImage, settings.LocalPathImage, settings.HelperImage, settings.VolumesDir = "m:v1", "l:v1", "h:v1", "/volumes"
+	settings.MetricsImage, settings.LocalPathImage, settings.HelperImage, settings.VolumesDir = "m:v1", "l:v1",
+		"h:v1", "/volumes"
 	settings.ControllerImage, settings.SpeakerImage = "c:v1", "s:v1"
 	for _, text := range []string{"10.0.0.0/24", "fd00::1-fd00::9"} {
 		r, err := addresses.Parse(text)
@@ -112,7 +115,8 @@ func TestContainedAddons(t *testing.T) {
 			}
 			data, err := o.MarshalJSON()
 			must.NoError(t, err)
-			if _, _, err := codecs.UniversalDeserializer().Decode(data, nil, nil); err != nil && !runtime.IsNotRegisteredError(err) {
+			if _, _, err := codecs.UniversalDeserializer().Decode(data, nil, nil); err != nil &&
+				!runtime.IsNotRegisteredError(err) {
 				t.Errorf("%s: %s %s: %v", name, o.GetKind(), o.GetName(), err)
 			}
 		}
@@ -186,7 +190,8 @@ func TestProxyFields(t *testing.T) {
 		err = yaml.UnmarshalStrict([]byte(text), &config)
 	}
 	must.NoError(t, err)
-	if config.Mode != "nftables" || config.IPTables.SyncPeriod.Minutes() != 1 || config.IPTables.MinSyncPeriod.Milliseconds() != 200 ||
+	if config.Mode != "nftables" || config.IPTables.SyncPeriod.Minutes() != 1 ||
+		config.IPTables.MinSyncPeriod.Milliseconds() != 200 ||
 		config.ClusterCIDR != "10.1.0.0/16" || len(config.FeatureGates) != 1 || text == before {
 		t.Errorf("got\n%s", text)
 	}

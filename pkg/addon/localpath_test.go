@@ -66,7 +66,8 @@ func TestWhatTheProvisionerMayCreate(t *testing.T) {
 	deny := denies(t)
 	for what, object := range map[string]string{
 		"its pod": helperPod, "a pod that deletes": strings.Replace(helperPod, "/script/setup", "/script/teardown", 1),
-		"its volume": volume, "a local volume": strings.Replace(volume, "hostPath: {path: /volumes/pvc-1_default_x, type: DirectoryOrCreate}", "local: {path: /volumes/x}", 1),
+		"its volume": volume, "a local volume": strings.Replace(volume,
+			"hostPath: {path: /volumes/pvc-1_default_x, type: DirectoryOrCreate}", "local: {path: /volumes/x}", 1),
 	} {
 		if why := deny(object); why != "" {
 			t.Errorf("%s is denied: %s", what, why)
@@ -78,26 +79,39 @@ func TestWhatTheProvisionerMayCreate(t *testing.T) {
 func TestWhatItsTokenDoesNotOpen(t *testing.T) {
 	deny := denies(t)
 	for _, change := range [][2]string{
-		{"path: /volumes/,", "path: /,"}, {"path: /volumes/,", "path: /volumes-of-another/,"}, {"image: h:v1", "image: evil:v1"},
+		{"path: /volumes/,", "path: /,"}, {"path: /volumes/,", "path: /volumes-of-another/,"},
+		{"image: h:v1", "image: evil:v1"},
 		{"[/bin/sh, /script/setup]", "[/bin/sh, -c, id]"}, {"    command: [/bin/sh, /script/setup]\n", ""},
-		{"mountPath: /script}", "mountPath: /other}, {name: data, mountPath: /script}"}, {"name: local-path-config", "name: other"},
-		{"serviceAccountName: helper", "serviceAccountName: local-path-provisioner"}, {"automountServiceAccountToken: false", "automountServiceAccountToken: true"},
-		{"  automountServiceAccountToken: false\n", ""}, {"restartPolicy: Never", "hostNetwork: true"}, {"restartPolicy: Never", "hostPID: true"},
+		{"mountPath: /script}", "mountPath: /other}, {name: data, mountPath: /script}"},
+		{"name: local-path-config", "name: other"},
+		{"serviceAccountName: helper", "serviceAccountName: local-path-provisioner"},
+		{"automountServiceAccountToken: false", "automountServiceAccountToken: true"},
+		{"  automountServiceAccountToken: false\n", ""}, {"restartPolicy: Never", "hostNetwork: true"},
+		{"restartPolicy: Never", "hostPID: true"},
 		{"restartPolicy: Never", "hostIPC: true"}, {"restartPolicy: Never", "initContainers: [{name: x, image: h:v1}]"},
 		{"  volumes:\n", "  - {name: second, image: h:v1}\n  volumes:\n"}, {"runAsUser: 0", "privileged: true"},
-		{"allowPrivilegeEscalation: false", "allowPrivilegeEscalation: true"}, {"      allowPrivilegeEscalation: false\n", ""},
-		{"DAC_OVERRIDE, FOWNER", "SYS_ADMIN"}, {"drop: [ALL]", "drop: [KILL]"}, {", drop: [ALL]", ""}, {"RuntimeDefault", "Unconfined"},
-		{"runAsUser: 0", "procMount: Unmasked"}, {"args:", "lifecycle: {postStart: {exec: {command: [id]}}}\n    args:"},
-		{"args:", "livenessProbe: {exec: {command: [id]}}\n    args:"}, {"value: /volumes/pvc-1_default_x}", "valueFrom: {secretKeyRef: {name: x, key: x}}}"},
-		{"args:", "envFrom: [{secretRef: {name: x}}]\n    args:"}, {"  volumes:\n", "  volumes:\n  - {name: script, secret: {secretName: x}}\n"},
+		{"allowPrivilegeEscalation: false", "allowPrivilegeEscalation: true"},
+		{"      allowPrivilegeEscalation: false\n", ""},
+		{"DAC_OVERRIDE, FOWNER", "SYS_ADMIN"}, {"drop: [ALL]", "drop: [KILL]"}, {", drop: [ALL]", ""},
+		{"RuntimeDefault", "Unconfined"},
+		{"runAsUser: 0", "procMount: Unmasked"},
+		{"args:", "lifecycle: {postStart: {exec: {command: [id]}}}\n    args:"},
+		{"args:", "livenessProbe: {exec: {command: [id]}}\n    args:"},
+		{"value: /volumes/pvc-1_default_x}", "valueFrom: {secretKeyRef: {name: x, key: x}}}"},
+		{"args:", "envFrom: [{secretRef: {name: x}}]\n    args:"},
+		{"  volumes:\n", "  volumes:\n  - {name: script, secret: {secretName: x}}\n"},
 	} {
 		changed := strings.Replace(helperPod, change[0], change[1], 1)
 		if why := deny(changed); changed == helperPod || why == "" {
 			t.Errorf("%q instead of %q is accepted", change[1], change[0])
 		}
 	}
-	for _, other := range []string{"hostPath: {path: /etc}", "hostPath: {path: /}", "hostPath: {path: /volumes-x}", "local: {path: /etc}", "nfs: {server: 192.0.2.1, path: /}"} {
-		if why := deny(strings.Replace(volume, "hostPath: {path: /volumes/pvc-1_default_x, type: DirectoryOrCreate}", other, 1)); why == "" {
+	for _, other := range []string{
+		"hostPath: {path: /etc}", "hostPath: {path: /}", "hostPath: {path: /volumes-x}", "local: {path: /etc}",
+		"nfs: {server: 192.0.2.1, path: /}",
+	} {
+		if why := deny(strings.Replace(volume, "hostPath: {path: /volumes/pvc-1_default_x, type: DirectoryOrCreate}",
+			other, 1)); why == "" {
 			t.Errorf("a volume of %s is accepted", other)
 		}
 	}
@@ -151,7 +165,9 @@ func nobodyMay(context.Context, authorizer.Attributes) (authorizer.Decision, str
 }
 
 // denied returns the messages of the validations that an object of a user fails.
-func denied(t *testing.T, policies map[string]admissionv1.ValidatingAdmissionPolicy, object string, by user.Info) string {
+func denied(
+	t *testing.T, policies map[string]admissionv1.ValidatingAdmissionPolicy, object string, by user.Info,
+) string {
 	t.Helper()
 	o := &unstructured.Unstructured{}
 	must.NoError(t, yaml.Unmarshal([]byte(object), &o.Object))
@@ -183,11 +199,17 @@ func denied(t *testing.T, policies map[string]admissionv1.ValidatingAdmissionPol
 		t.Error(err)
 	}
 	kind := o.GroupVersionKind()
-	attributes := admission.NewAttributesRecord(typed, nil, kind, o.GetNamespace(), o.GetName(), kind.GroupVersion().WithResource(resource), "",
+	attributes := admission.NewAttributesRecord(typed, nil, kind, o.GetNamespace(), o.GetName(),
+		kind.GroupVersion().WithResource(resource), "",
 		admission.Create, nil, false, by)
-	versioned := &admission.VersionedAttributes{Attributes: attributes, VersionedKind: kind, VersionedObject: admission.NewLazyObject(typed)}
-	request := cel.CreateAdmissionRequest(attributes, metav1.GroupVersionResource(attributes.GetResource()), metav1.GroupVersionKind(kind))
-	results, _, err := evaluator.ForInput(t.Context(), versioned, request, cel.OptionalVariableBindings{Authorizer: authorizer.AuthorizerFunc(nobodyMay)}, nil, apicel.RuntimeCELCostBudget)
+	versioned := &admission.VersionedAttributes{
+		Attributes: attributes, VersionedKind: kind, VersionedObject: admission.NewLazyObject(typed),
+	}
+	request := cel.CreateAdmissionRequest(attributes, metav1.GroupVersionResource(attributes.GetResource()),
+		metav1.GroupVersionKind(kind))
+	results, _, err := evaluator.ForInput(t.Context(), versioned, request,
+		cel.OptionalVariableBindings{Authorizer: authorizer.AuthorizerFunc(nobodyMay)}, nil,
+		apicel.RuntimeCELCostBudget)
 	must.NoError(t, err)
 	var why []string
 	for i, r := range results {

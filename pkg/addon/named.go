@@ -74,7 +74,8 @@ func (a Applier) ApplyNamed(name string) step.Step {
 // RemoveNamed is the step that deletes the objects of a contained addon, unless
 // volumes depend on it. It leaves an object that has lost the label of the addon.
 func (a Applier) RemoveNamed(name string) step.Step {
-	s := a.remove(step.IDOf("remove-addon", name), "remove addon "+name, func() ([]byte, error) { return a.Named(name) })
+	s := a.remove(step.IDOf("remove-addon", name), "remove addon "+name,
+		func() ([]byte, error) { return a.Named(name) })
 	remove := s.Apply
 	s.Apply = func(ctx context.Context) error {
 		if err := a.Needed(ctx, name); err != nil {
@@ -108,7 +109,8 @@ func (a Applier) Needed(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	own := slices.DeleteFunc(volumes.Items, func(v corev1.PersistentVolume) bool { return v.Annotations[provisionedBy] != provisioner })
+	own := slices.DeleteFunc(volumes.Items,
+		func(v corev1.PersistentVolume) bool { return v.Annotations[provisionedBy] != provisioner })
 	if len(own) == 0 {
 		return nil
 	}

@@ -29,7 +29,8 @@ func (a Applier) Spread() step.Step {
 			if err != nil || pod == nil {
 				return nil, err
 			}
-			return step.Diff{fmt.Sprintf("evict pod %s: all of CoreDNS is on node %s, and node %s has joined", pod.Name, pod.Spec.NodeName, room)}, nil
+			return step.Diff{fmt.Sprintf("evict pod %s: all of CoreDNS is on node %s, and node %s has joined",
+				pod.Name, pod.Spec.NodeName, room)}, nil
 		},
 		Apply: func(ctx context.Context) error {
 			pod, _, err := a.crowded(ctx)
@@ -88,9 +89,10 @@ func takes(n corev1.Node, p corev1.Pod) bool {
 }
 
 func repels(taint corev1.Taint, tolerations []corev1.Toleration) bool {
-	return taint.Effect != corev1.TaintEffectPreferNoSchedule && !slices.ContainsFunc(tolerations, func(t corev1.Toleration) bool {
-		return t.ToleratesTaint(klog.Background(), &taint, false)
-	})
+	return taint.Effect != corev1.TaintEffectPreferNoSchedule &&
+		!slices.ContainsFunc(tolerations, func(t corev1.Toleration) bool {
+			return t.ToleratesTaint(klog.Background(), &taint, false)
+		})
 }
 
 // readySince reports whether a node is Ready and became Ready after all pods
@@ -99,7 +101,8 @@ func repels(taint corev1.Taint, tolerations []corev1.Toleration) bool {
 func readySince(n corev1.Node, pods []corev1.Pod) bool {
 	return slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
 		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue &&
-			!slices.ContainsFunc(pods, func(p corev1.Pod) bool { return !p.CreationTimestamp.Before(&c.LastTransitionTime) })
+			!slices.ContainsFunc(pods,
+				func(p corev1.Pod) bool { return !p.CreationTimestamp.Before(&c.LastTransitionTime) })
 	})
 }
 

@@ -14,9 +14,12 @@ func dnsPod(name, node string, after time.Duration) corev1.Pod {
 	return corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(began.Add(after))},
 		Spec: corev1.PodSpec{NodeName: node, Tolerations: []corev1.Toleration{
-			{Key: "node-role.kubernetes.io/control-plane", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule},
+			{Key: "node-role.kubernetes.io/control-plane", Operator: corev1.TolerationOpExists,
+				Effect: corev1.TaintEffectNoSchedule},
 		}},
-		Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}},
+		Status: corev1.PodStatus{
+			Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
+		},
 	}
 }
 
@@ -25,7 +28,8 @@ func readyNode(name string, after time.Duration, taints ...corev1.Taint) corev1.
 		ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(began)},
 		Spec:       corev1.NodeSpec{Taints: taints},
 		Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{
-			{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(began.Add(after))},
+			{Type: corev1.NodeReady, Status: corev1.ConditionTrue,
+				LastTransitionTime: metav1.NewTime(began.Add(after))},
 		}},
 	}
 }
@@ -51,7 +55,9 @@ func TestTogether(t *testing.T) {
 
 func TestCrowd(t *testing.T) {
 	pods := []corev1.Pod{dnsPod("b", "m", time.Minute), dnsPod("a", "m", time.Minute)}
-	controlPlane := readyNode("m", 0, corev1.Taint{Key: "node-role.kubernetes.io/control-plane", Effect: corev1.TaintEffectNoSchedule})
+	controlPlane := readyNode("m", 0, corev1.Taint{
+		Key: "node-role.kubernetes.io/control-plane", Effect: corev1.TaintEffectNoSchedule,
+	})
 	worker := readyNode("w", 2*time.Minute)
 	if pod, room := crowd(pods, []corev1.Node{controlPlane, worker}); pod == nil || pod.Name != "a" || room != "w" {
 		t.Errorf("got %v, %q; want the first by name, and the node that joined", pod, room)
@@ -74,11 +80,13 @@ func TestCrowd(t *testing.T) {
 		}
 	}
 	// The replacement is younger than the Ready condition, wherever it is placed.
-	if pod, _ := crowd([]corev1.Pod{pods[0], dnsPod("c", "m", 3*time.Minute)}, []corev1.Node{controlPlane, worker}); pod != nil {
+	if pod, _ := crowd([]corev1.Pod{pods[0], dnsPod("c", "m", 3*time.Minute)},
+		[]corev1.Node{controlPlane, worker}); pod != nil {
 		t.Error("a second eviction for the same node")
 	}
 	again := readyNode("w", 4*time.Minute)
-	if pod, _ := crowd([]corev1.Pod{pods[0], dnsPod("c", "m", 3*time.Minute)}, []corev1.Node{controlPlane, again}); pod == nil {
+	if pod, _ := crowd([]corev1.Pod{pods[0], dnsPod("c", "m", 3*time.Minute)},
+		[]corev1.Node{controlPlane, again}); pod == nil {
 		t.Error("a node that was not Ready when the replacement was placed gets no pod")
 	}
 }

@@ -171,7 +171,8 @@ func (g *group) repair(ctx context.Context, d Reconciler) bool {
 		return true
 	}
 	g.recheckLater(d, changes)
-	g.recorder.record(Repair{At: begun.UTC(), Step: d.Step.Name, Changes: changes, Seconds: time.Since(begun).Seconds()}, err)
+	took := time.Since(begun).Seconds()
+	g.recorder.record(Repair{At: begun.UTC(), Step: d.Step.Name, Changes: changes, Seconds: took}, err)
 	if err != nil {
 		g.backoffs[d.Step.Name] = g.backoffs[d.Step.Name].afterFailure(time.Now())
 	}

@@ -114,7 +114,9 @@ func (s Installation) undo(ctx context.Context) error {
 			return err
 		}
 	}
-	return errors.Join(s.Files.Drop(path, pidFile, superviseFile, logFile), host.Each(append(s.Dirs, stateDir), s.Files.RemoveAll))
+	return errors.Join(
+		s.Files.Drop(path, pidFile, superviseFile, logFile),
+		host.Each(append(s.Dirs, stateDir), s.Files.RemoveAll))
 }
 
 // tree returns the files of the service: those of the init system, and the records that
@@ -124,7 +126,9 @@ func (s Installation) tree() ([]host.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	values := map[string]any{"Program": s.Program, "PidFile": pidFile, "SuperviseFile": superviseFile, "LogFile": logFile}
+	values := map[string]any{
+		"Program": s.Program, "PidFile": pidFile, "SuperviseFile": superviseFile, "LogFile": logFile,
+	}
 	return append(records, initsystem.ServiceFile(s.Units, unit, unitFiles, values)), nil
 }
 

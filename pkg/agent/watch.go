@@ -16,7 +16,8 @@ import (
 const startPause = 2 * time.Second
 
 var changes = map[kernel.Change]Events{
-	kernel.LinkChanged: Link, kernel.RouteChanged: Route, kernel.ForwardingChanged: Forwarding, kernel.RulesRemoved: Firewall,
+	kernel.LinkChanged: Link, kernel.RouteChanged: Route,
+	kernel.ForwardingChanged: Forwarding, kernel.RulesRemoved: Firewall,
 }
 
 // WatchKernel puts what the kernel reports by netlink into the inbox.

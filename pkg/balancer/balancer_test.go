@@ -24,8 +24,9 @@ import (
 func testBalancer(t *testing.T) Balancer {
 	return Balancer{
 		Settings: Settings{
-			Own: "10.0.0.1", Port: 6440, APIPort: 6443, ClusterCA: "/etc/kubernetes/pki/ca.crt", EtcdCA: "/etc/kubernetes/pki/etcd/ca.crt",
-			Cert: "/etc/kubernetes/pki/etcd/flannel.crt", Key: "/etc/kubernetes/pki/etcd/flannel.key",
+			Own: "10.0.0.1", Port: 6440, APIPort: 6443, ClusterCA: "/etc/kubernetes/pki/ca.crt",
+			EtcdCA: "/etc/kubernetes/pki/etcd/ca.crt",
+			Cert:   "/etc/kubernetes/pki/etcd/flannel.crt", Key: "/etc/kubernetes/pki/etcd/flannel.key",
 		},
 		Files: host.Files{Root: t.TempDir()}, Seeds: []string{"10.0.0.9"},
 	}
@@ -92,7 +93,8 @@ func authority(t *testing.T, b *Balancer, of *httptest.Server) {
 	key, err := x509.MarshalPKCS8PrivateKey(of.TLS.Certificates[0].PrivateKey)
 	must.NoError(t, err)
 	for path, data := range map[string][]byte{
-		b.ClusterCA: ca, b.EtcdCA: ca, b.Cert: ca, b.Key: pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}),
+		b.ClusterCA: ca, b.EtcdCA: ca, b.Cert: ca,
+		b.Key: pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}),
 	} {
 		must.NoError(t, b.Files.Write(path, data, 0o600))
 	}
@@ -101,7 +103,9 @@ func authority(t *testing.T, b *Balancer, of *httptest.Server) {
 func TestServeFollowsWhatItIsTold(t *testing.T) {
 	b := testBalancer(t)
 	b.Own = "127.0.0.1"
-	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte(r.URL.Path)) }))
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = w.Write([]byte(r.URL.Path))
+	}))
 	t.Cleanup(server.Close)
 	authority(t, &b, server)
 	b.APIPort = server.Listener.Addr().(*net.TCPAddr).Port
@@ -128,7 +132,8 @@ func TestServeFollowsWhatItIsTold(t *testing.T) {
 	})
 	must.Until(t, "the state that was told", func() bool {
 		state, err := ReadBackends(b.Files)
-		return err == nil && state.Known && slices.Equal(state.Addresses(), []string{"127.0.0.1"}) && len(state.ControlPlanes) == 2
+		return err == nil && state.Known && slices.Equal(state.Addresses(), []string{"127.0.0.1"}) &&
+			len(state.ControlPlanes) == 2
 	})
 	stop()
 	if err := <-ended; err != nil {
@@ -162,7 +167,9 @@ func TestProbeAsksTheServerItself(t *testing.T) {
 	t.Cleanup(server.Close)
 	roots := x509.NewCertPool()
 	roots.AddCert(server.Certificate())
-	probe := Probe(func() (*tls.Config, error) { return &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, nil }, "/readyz")
+	probe := Probe(func() (*tls.Config, error) {
+		return &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, nil
+	}, "/readyz")
 	at := server.Listener.Addr().String()
 	if probe(t.Context(), at) == nil {
 		t.Error("a server that says no is taken for ready")
@@ -184,7 +191,9 @@ func TestProbeKnowsAnAPIServerThatShutsDown(t *testing.T) {
 	healthz.InstallReadyzHandler(mux, healthz.PingHealthz, healthz.NewShutdownHealthz(ends))
 	server := httptest.NewTLSServer(mux)
 	t.Cleanup(server.Close)
-	probe := Probe(func() (*tls.Config, error) { return server.Client().Transport.(*http.Transport).TLSClientConfig, nil }, "/readyz")
+	probe := Probe(func() (*tls.Config, error) {
+		return server.Client().Transport.(*http.Transport).TLSClientConfig, nil
+	}, "/readyz")
 	at := server.Listener.Addr().String()
 	if err := probe(t.Context(), at); err != nil {
 		t.Error(err)

@@ -55,7 +55,10 @@ type server struct {
 }
 
 func newPool(own string, port int, probe func(context.Context, string) error) *pool {
-	return &pool{own: own, port: port, probe: probe, changed: func() {}, answers: func(time.Duration) {}, every: probeEvery, nobody: make(chan struct{}, 1), rest: step.Pause, servers: map[string]*server{}}
+	return &pool{
+		own: own, port: port, probe: probe, changed: func() {}, answers: func(time.Duration) {}, every: probeEvery,
+		nobody: make(chan struct{}, 1), rest: step.Pause, servers: map[string]*server{},
+	}
 }
 
 // use sets the addresses, and closes connections to others, whose clients then reconnect.
@@ -133,7 +136,8 @@ func (p *pool) note(ip string, err error) (turned bool) {
 	}
 	was := s.failed
 	s.count(err)
-	anyReady := slices.ContainsFunc(slices.Collect(maps.Values(p.servers)), func(s *server) bool { return s.failed == 0 })
+	anyReady := slices.ContainsFunc(slices.Collect(maps.Values(p.servers)),
+		func(s *server) bool { return s.failed == 0 })
 	if s.failed >= giveUpAfter && anyReady {
 		s.cut()
 	}

@@ -201,12 +201,14 @@ func TestWhoComesWhileNoServerIsThereIsRefused(t *testing.T) {
 			t.Errorf("without a server: %v", err)
 		}
 		again := listen(t, all[0].ip, p.port)
-		must.Until(t, "listen once there is a server", func() bool { c, err := net.Dial("tcp", at); return err == nil && c.Close() == nil })
+		must.Until(t, "listen once there is a server",
+			func() bool { c, err := net.Dial("tcp", at); return err == nil && c.Close() == nil })
 		if _, who := connect(t, at); who != again.ip {
 			t.Errorf("led to %q", who)
 		}
 		again.die()
-		must.Until(t, "refuse again", func() bool { c, err := net.Dial("tcp", at); return err != nil || c.Close() != nil })
+		must.Until(t, "refuse again",
+			func() bool { c, err := net.Dial("tcp", at); return err != nil || c.Close() != nil })
 	}
 	stop()
 	if err := <-ended; err != nil {

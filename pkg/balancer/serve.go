@@ -32,14 +32,17 @@ const (
 type Discover func(ctx context.Context, report func([]Backend)) error
 
 // Serve balances until ctx ends. It calls answers after an outage of all API servers.
-func Serve(ctx context.Context, files host.Files, s Settings, watch Discover, answers func(outage time.Duration)) error {
+func Serve(
+	ctx context.Context, files host.Files, s Settings, watch Discover, answers func(outage time.Duration),
+) error {
 	known, err := ReadBackends(files)
 	if err != nil {
 		return err
 	}
 	toAPI := func() (*tls.Config, error) { return host.ClientTLS(files, s.ClusterCA, "", "") }
 	toEtcd := func() (*tls.Config, error) { return host.ClientTLS(files, s.EtcdCA, s.Cert, s.Key) }
-	api, etcd := newPool(s.Own, s.APIPort, Probe(toAPI, "/readyz")), newPool(s.Own, s.EtcdPort, Probe(toEtcd, "/health"))
+	api, etcd := newPool(s.Own, s.APIPort, Probe(toAPI, "/readyz")),
+		newPool(s.Own, s.EtcdPort, Probe(toEtcd, "/health"))
 	d := &daemon{files: files, backends: known, api: api, etcd: etcd}
 	api.changed, etcd.changed = d.save, d.save
 	api.answers = answers
@@ -59,7 +62,8 @@ func Probe(trust func() (*tls.Config, error), path string) func(context.Context,
 		if err != nil {
 			return nil, err
 		}
-		return (&tls.Dialer{NetDialer: &net.Dialer{Timeout: dialLimit}, Config: config}).DialContext(ctx, network, address)
+		return (&tls.Dialer{NetDialer: &net.Dialer{Timeout: dialLimit}, Config: config}).DialContext(ctx,
+			network, address)
 	}
 	client := &http.Client{Transport: &http.Transport{DialTLSContext: dial, IdleConnTimeout: 10 * probeEvery}}
 	return func(ctx context.Context, address string) error {
@@ -72,7 +76,8 @@ func Probe(trust func() (*tls.Config, error), path string) func(context.Context,
 			return err
 		}
 		defer answer.Body.Close()
-		body, _ := io.ReadAll(io.LimitReader(answer.Body, longestAnswer)) // to its end, so that the connection is reused
+		// to its end, so that the connection is reused
+		body, _ := io.ReadAll(io.LimitReader(answer.Body, longestAnswer))
 		if answer.StatusCode == http.StatusOK {
 			return nil
 		}

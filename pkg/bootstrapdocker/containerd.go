@@ -24,7 +24,10 @@ const (
 // It runs before anything is loaded into containerd, so that turndown undoes
 // the loads before it stops containerd.
 func (d Dockerd) Containerd() step.Step {
-	return step.Step{ID: "bootstrap-containerd", Name: "start containerd", Check: d.checkContainerd, Apply: d.startContainerd, Undo: d.dropContainerd}
+	return step.Step{
+		ID: "bootstrap-containerd", Name: "start containerd", Check: d.checkContainerd, Apply: d.startContainerd,
+		Undo: d.dropContainerd,
+	}
 }
 
 func (d Dockerd) checkContainerd(ctx context.Context) (step.Diff, error) {

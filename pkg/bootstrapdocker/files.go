@@ -28,7 +28,8 @@ func (d Dockerd) tree() ([]host.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []host.File{{Path: configFile, Data: []byte(config)}, initsystem.ServiceFile(d.Units, unit, unitFiles, v)}, nil
+	return []host.File{{Path: configFile, Data: []byte(config)}, initsystem.ServiceFile(d.Units, unit, unitFiles, v)},
+		nil
 }
 
 func (d Dockerd) ours(path string) bool {
@@ -70,7 +71,8 @@ func (d Dockerd) binary(name string) (string, error) {
 	if path := host.FindProgram(d.Files, name); path != "" {
 		return path, nil
 	}
-	return "", fmt.Errorf("no %s in %s; install Docker, and util-linux for unshare", name, strings.Join(host.ProgramDirs, ", "))
+	return "", fmt.Errorf("no %s in %s; install Docker, and util-linux for unshare",
+		name, strings.Join(host.ProgramDirs, ", "))
 }
 
 func (d Dockerd) args() []string {

@@ -28,17 +28,17 @@ type Archive struct {
 	Err func() error
 }
 
-// Archive returns an archive of images for one architecture. It is both a
-// `docker save` archive, which every Docker reads, and an OCI image layout,
-// which containerd reads.
+// Archive returns an archive of images for one architecture. It is both a `docker save` archive, which every Docker
+// reads, and an OCI image layout, which containerd reads.
 func (b *Bundle) Archive(ctx context.Context, images []MultiPlatformImage, arch string) Archive {
 	size := b.Manifest.SizeOf(b.Manifest.blobsOf(images, arch))
-	w := &archiveWriter{bundle: b, ctx: ctx, images: images, arch: arch, progress: step.NewCounter(ctx, "load images", size)}
+	w := &archiveWriter{bundle: b, ctx: ctx, images: images, arch: arch,
+		progress: step.NewCounter(ctx, "load images", size)}
 	return Archive{Open: w.open, Err: w.firstError}
 }
 
-// archiveWriter writes the archive into a pipe, in a goroutine of its own. It
-// receives the blobs from the goroutine of the broadcast.
+// archiveWriter writes the archive into a pipe, in a goroutine of its own. It receives the blobs from the goroutine of
+// the broadcast.
 type archiveWriter struct {
 	bundle   *Bundle
 	ctx      context.Context
@@ -152,9 +152,8 @@ func (p PlatformImage) docker(ref string) tarball.Descriptor {
 	return d
 }
 
-// dockerManifest returns the member with which `docker load` reads a whole
-// bundle. It allows only one image per name. If there are several architectures,
-// each image is named after its own, as before manifest lists existed:
+// dockerManifest returns the member with which `docker load` reads a whole bundle. It allows only one image per name.
+// If there are several architectures, each image is named after its own, as before manifest lists existed:
 // pause-arm64:3.10.2.
 func (m Manifest) dockerManifest() (all tarball.Manifest) {
 	archs := m.Archs()

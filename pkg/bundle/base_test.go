@@ -54,19 +54,25 @@ func TestBaseThatIsMissingOrAnother(t *testing.T) {
 	if err := b.Verify(t.Context()); err != nil {
 		t.Errorf("what the delta has itself: %v", err)
 	}
-	if missing := b.Report(Wanted{}).Missing; len(missing) != 1 || !strings.Contains(missing[0], "its base, the bundle of Kubernetes "+catalog.Newest().Patch) {
+	if missing := b.Report(Wanted{}).Missing; len(missing) != 1 ||
+		!strings.Contains(missing[0], "its base, the bundle of Kubernetes "+catalog.Newest().Patch) {
 		t.Errorf("missing %q", missing)
 	}
-	if err := b.Check(t.Context(), "arm"); err == nil || !strings.Contains(err.Error(), "give that bundle with --bundle-base") {
+	if err := b.Check(t.Context(), "arm"); err == nil ||
+		!strings.Contains(err.Error(), "give that bundle with --bundle-base") {
 		t.Errorf("got %v", err)
 	}
-	if _, err := Open(delta, WithBase(whole)); err == nil || !strings.Contains(err.Error(), "is not the base of this bundle; the base is of Kubernetes "+catalog.Newest().Patch) {
+	if _, err := Open(delta, WithBase(whole)); err == nil ||
+		!strings.Contains(err.Error(),
+			"is not the base of this bundle; the base is of Kubernetes "+catalog.Newest().Patch) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := Open(delta, WithBase(base+".gone")); err == nil || !strings.Contains(err.Error(), "no bundle at "+base+".gone") {
+	if _, err := Open(delta, WithBase(base+".gone")); err == nil ||
+		!strings.Contains(err.Error(), "no bundle at "+base+".gone") {
 		t.Errorf("got %v", err)
 	}
-	if err := builderFor(t, bundletest.Versions(t), "amd64").ExcludeBase(b); err == nil || !strings.Contains(err.Error(), "cannot be a base") {
+	if err := builderFor(t, bundletest.Versions(t), "amd64").ExcludeBase(b); err == nil ||
+		!strings.Contains(err.Error(), "cannot be a base") {
 		t.Errorf("got %v", err)
 	}
 	if err := verified(t.Context(), base, WithBase("/nowhere")); err != nil {
@@ -80,7 +86,8 @@ func TestDamagedBase(t *testing.T) {
 	whole := must.Read(t, base)
 	whole[len(whole)-len(rest)/2] ^= 0x10
 	must.Write(t, base, whole)
-	if err := verified(t.Context(), delta, WithBase(base)); err == nil || !strings.Contains(err.Error(), "its base: bundle "+base) {
+	if err := verified(t.Context(), delta, WithBase(base)); err == nil ||
+		!strings.Contains(err.Error(), "its base: bundle "+base) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -12,15 +12,13 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 )
 
-// Broadcast decompresses a bundle once for all stores that load from it at the
-// same time: it writes each blob to every subscriber that needs it. Loading into
-// several stores then takes the time and memory of one decompression.
+// Broadcast decompresses a bundle once for all stores that load from it at the same time: it writes each blob to every
+// subscriber that needs it. Loading into several stores then takes the time and memory of one decompression.
 //
-// When a subscriber joins late, the broadcast goes back to the first blob that it
-// needs, so that each subscriber receives its blobs in the order of the bundle: layers
-// after those below them. The slowest subscriber delays the others, so each store
-// must read its archive without waiting for another store. Docker and containerd
-// do so: they receive a whole archive before they process it.
+// When a subscriber joins late, the broadcast goes back to the first blob that it needs, so that each subscriber
+// receives its blobs in the order of the bundle: layers after those below them. The slowest subscriber delays the
+// others, so each store must read its archive without waiting for another store. Docker and containerd do so: they
+// receive a whole archive before they process it.
 //
 // The zero Broadcast is ready for use.
 type Broadcast struct {
@@ -38,10 +36,10 @@ type subscriber struct {
 	done      chan error
 }
 
-// copyTo writes the blobs to the writers that writerFor returns, in the order of
-// the bundle. It returns when all are written. The goroutine of the broadcast
-// calls writerFor and the writers.
-func (b *Broadcast) copyTo(ctx context.Context, from *Bundle, blobs []digest.Digest, writerFor func(digest.Digest) (io.Writer, error)) error {
+// copyTo writes the blobs to the writers that writerFor returns, in the order of the bundle. It returns when all are
+// written. The goroutine of the broadcast calls writerFor and the writers.
+func (b *Broadcast) copyTo(ctx context.Context, from *Bundle, blobs []digest.Digest,
+	writerFor func(digest.Digest) (io.Writer, error)) error {
 	if len(blobs) == 0 {
 		return nil
 	}
@@ -150,7 +148,7 @@ func (b *Broadcast) send(reader *frameReader, d digest.Digest, to []*subscriber)
 	}
 	copyBlob := reader.copy
 	if reader.bundle.fetch == nil && reader.bundle.Manifest.Blobs[d].Size >= image.ManifestLimit {
-		copyBlob = reader.copyUnverified // a layer in a file: CheckImages has verified its frame, and every store verifies the layer
+		copyBlob = reader.copyUnverified // CheckImages has verified its frame, and each store verifies the layer
 	}
 	readErr := copyBlob(writers, d)
 	for _, w := range writers {

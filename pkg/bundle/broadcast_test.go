@@ -53,7 +53,8 @@ func TestBroadcastSendsToAllWhatEachNeeds(t *testing.T) {
 func TestBroadcastContinues(t *testing.T) {
 	broadcast := &Broadcast{}
 	b, blobs := broadcastOf(t, broadcast)
-	large := slices.MaxFunc(blobs, func(x, y digest.Digest) int { return int(b.Manifest.Blobs[x].Size - b.Manifest.Blobs[y].Size) })
+	large := slices.MaxFunc(blobs,
+		func(x, y digest.Digest) int { return int(b.Manifest.Blobs[x].Size - b.Manifest.Blobs[y].Size) })
 	full := errors.New("no space left")
 	started, others := make(chan bool), make(chan error, 1)
 	go func() {

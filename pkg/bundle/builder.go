@@ -43,8 +43,9 @@ type Builder struct {
 
 // NewBuilder returns a builder for a bundle of images.
 func NewBuilder(v image.Versions, built []image.Built) (*Builder, error) {
-	b := &Builder{Cache: cache.Dir(), have: map[digest.Digest]bool{}, layers: map[string][]blobSource{}, compression: compression.Fast,
-		manifest: Manifest{Format: formatVersion, Versions: v, Plugins: map[string]Plugins{}}}
+	b := &Builder{Cache: cache.Dir(), have: map[digest.Digest]bool{}, layers: map[string][]blobSource{},
+		compression: compression.Fast,
+		manifest:    Manifest{Format: formatVersion, Versions: v, Plugins: map[string]Plugins{}}}
 	b.index.SchemaVersion, b.index.MediaType = 2, ocispec.MediaTypeImageIndex
 	for _, platforms := range byRef(built) {
 		added, err := b.add(platforms)
@@ -96,8 +97,8 @@ func (b *Builder) SignBy(key ed25519.PrivateKey) {
 // CompressUltra compresses as much as possible, in minutes instead of seconds.
 func (b *Builder) CompressUltra(ctx context.Context) { b.compression = compression.Ultra(ctx) }
 
-// Wrote reports whether the file at path is a bundle of the same contents. With
-// anyCompression, it may be compressed differently.
+// Wrote reports whether the file at path is a bundle of the same contents. With anyCompression, it may be compressed
+// differently.
 func (b *Builder) Wrote(path string, anyCompression bool) bool {
 	old, err := Open(path)
 	if err != nil {
@@ -145,7 +146,8 @@ func (b *Builder) add(platforms []image.Built) (MultiPlatformImage, error) {
 		}
 		added.Platforms[built.Arch] = one
 		platform := image.Platform(built.Arch)
-		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: built.OCI, Descriptor: v1.Descriptor{Platform: &platform}})
+		index = mutate.AppendManifests(index,
+			mutate.IndexAddendum{Add: built.OCI, Descriptor: v1.Descriptor{Platform: &platform}})
 	}
 	raw, err := index.RawManifest()
 	if err != nil {
@@ -225,7 +227,8 @@ func pluginFiles(layer blobSource) (map[string]digest.Digest, error) {
 }
 
 func bytesSource(data []byte) blobSource {
-	return blobSource{digest.FromBytes(data), int64(len(data)), func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }}
+	return blobSource{digest.FromBytes(data), int64(len(data)),
+		func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }}
 }
 
 func layerSource(l v1.Layer) (blobSource, error) {
@@ -234,9 +237,8 @@ func layerSource(l v1.Layer) (blobSource, error) {
 	return blobSource{digest.Digest(hash.String()), size, l.Compressed}, cmp.Or(hashErr, sizeErr)
 }
 
-// Extend makes a bundle that adds images to another one: it contains all images
-// of the base and omits the blobs of the base. The frames are not cached, as they
-// are small and differ after each change of the source code.
+// Extend makes a bundle that adds images to another one: it contains all images of the base and omits the blobs of the
+// base. The frames are not cached, as they are small and differ after each change of the source code.
 func (b *Builder) Extend(base *Bundle) error {
 	b.Cache = ""
 	if err := b.ExcludeBase(base); err != nil {
@@ -255,8 +257,8 @@ func (b *Builder) Extend(base *Bundle) error {
 	return nil
 }
 
-// Layers returns the layers of an image, as the lower layers of new images in a
-// bundle that extends this one. Their contents cannot be read.
+// Layers returns the layers of an image, as the lower layers of new images in a bundle that extends this one. Their
+// contents cannot be read.
 func (b *Bundle) Layers(ref, arch string) (all []v1.Layer, err error) {
 	found, err := b.Find(ref, arch)
 	for _, d := range found.Platforms[arch].Layers {

@@ -71,10 +71,12 @@ func TestRoundTrip(t *testing.T) {
 			t.Errorf("find %s: %v", img.Ref, err)
 		}
 	}
-	if _, err := b.Find("registry.k8s.io/pause:3.10.2", "s390x"); err == nil || !strings.Contains(err.Error(), "it is for amd64, arm, not for s390x") {
+	if _, err := b.Find("registry.k8s.io/pause:3.10.2", "s390x"); err == nil ||
+		!strings.Contains(err.Error(), "it is for amd64, arm, not for s390x") {
 		t.Errorf("wrong architecture: %v", err)
 	}
-	if _, err := b.Find("registry.k8s.io/pause:1", "arm"); err == nil || !strings.Contains(err.Error(), "holds no image") {
+	if _, err := b.Find("registry.k8s.io/pause:1", "arm"); err == nil ||
+		!strings.Contains(err.Error(), "has no image") {
 		t.Errorf("wrong image: %v", err)
 	}
 }
@@ -125,7 +127,9 @@ func TestArchiveHoldsOneArchitecture(t *testing.T) {
 func TestCancelStopsWriting(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	b, err := NewBuilder(bundletest.Versions(t), []image.Built{bundletest.Image(t, image.Catalogue(bundletest.Versions(t), "")[0], "amd64", rootfstest.Tar(t, "a=b"))})
+	b, err := NewBuilder(bundletest.Versions(t),
+		[]image.Built{bundletest.Image(t, image.Catalogue(bundletest.Versions(t), "")[0], "amd64",
+			rootfstest.Tar(t, "a=b"))})
 	must.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "bundle")
 	if err := b.Write(ctx, path); err == nil {

@@ -11,11 +11,12 @@ import (
 
 	digest "github.com/opencontainers/go-digest"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
-// Check verifies the frames that the images of an architecture need without
-// decompressing them. This takes a fraction of a second, and finds all damage
-// before anything is loaded.
+// Check verifies the frames that the images of an architecture need without decompressing them. This takes a fraction
+// of a second, and finds all damage before anything is loaded.
 func (b *Bundle) Check(ctx context.Context, arch string) error {
 	if !slices.Contains(b.Archs(), arch) {
 		return errOtherArch(b, arch)
@@ -69,18 +70,18 @@ func (b *Bundle) checkBlobs(ctx context.Context, blobs []digest.Digest) error {
 
 // verifiedFrame is a frame in a file that nobody has changed since.
 type verifiedFrame struct {
-	file   fileVersion
+	file   host.Identity
 	digest digest.Digest
 }
 
-// checkOnce checks a frame, unless a bundle with the same broadcast has done so: the
-// preflight verifies what the loads read later.
+// checkOnce checks a frame, unless a bundle with the same broadcast has done so: the preflight verifies what the loads
+// read later.
 func (b *Bundle) checkOnce(ctx context.Context, frame int) error {
-	file, err := versionOf(b.file)
+	info, err := b.file.Stat()
 	if err != nil {
 		return err
 	}
-	key := verifiedFrame{file, b.Manifest.Frames[frame].Digest}
+	key := verifiedFrame{host.IdentityOf(info), b.Manifest.Frames[frame].Digest}
 	if _, done := b.broadcast.verified.Load(key); done {
 		return nil
 	}

@@ -108,7 +108,8 @@ func save(t *testing.T, data []byte) string {
 func wantDamage(t *testing.T, path, want string, options ...Option) {
 	t.Helper()
 	err := verified(t.Context(), path, options...)
-	if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) && !os.IsNotExist(err) {
+	if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) &&
+		!os.IsNotExist(err) {
 		t.Errorf("got %v, want %q and the path", err, want)
 	}
 }
@@ -132,8 +133,10 @@ func TestDamage(t *testing.T) {
 		{"empty", nil, "not a bundle"},
 		{"text", []byte("hello, this is no archive at all"), "not a bundle"},
 		{"other archive", frame(t, header("hello", 2), "hi"), `begins with "hello"`},
-		{"huge manifest", frame(t, header(manifestName, ManifestLimit+1), strings.Repeat(" ", ManifestLimit+1)), "more than the"},
-		{"unknown field", frame(t, header(manifestName, 14), `{"surprise":1}`), "unknown field \"surprise\"; use the kube-bootstrap that made the bundle, or create it again"},
+		{"huge manifest", frame(t, header(manifestName, ManifestLimit+1), strings.Repeat(" ", ManifestLimit+1)),
+			"more than the"},
+		{"unknown field", frame(t, header(manifestName, 14), `{"surprise":1}`),
+			"unknown field \"surprise\"; use the kube-bootstrap that made the bundle, or create it again"},
 		{"other format", frame(t, header(manifestName, 12), `{"format":9}`), "format 9"},
 		{"cut short", whole[:len(whole)-200], "cut short or damaged"},
 		{"cut in half", whole[:len(whole)/2], "cut short or damaged"},
@@ -141,8 +144,12 @@ func TestDamage(t *testing.T) {
 		{"flipped in a blob", flip(whole, len(head)+len(first)/2), "damaged"},
 		{"flipped in a layer", flip(whole, len(head)+len(first)+len(rest)/2), "damaged"},
 		{"flipped in the head", flip(whole, len(head)/2), "damaged"},
-		{"flipped in the index", changed(t, good, "index.json", func(b []byte) []byte { return flip(b, 200) }), `"index.json": its content does not match its digest`},
-		{"flipped in the table", changed(t, good, dockerManifest, func(b []byte) []byte { return flip(b, 90) }), "does not match its digest"},
+		{"flipped in the index", changed(t, good, "index.json", func(b []byte) []byte {
+			return flip(b, 200)
+		}), `"index.json": its content does not match its digest`},
+		{"flipped in the table", changed(t, good, dockerManifest, func(b []byte) []byte {
+			return flip(b, 90)
+		}), "does not match its digest"},
 		{"no index", changed(t, good, "index.json", func([]byte) []byte { return nil }), "index.json is missing"},
 		{"something behind", append(bytes.Clone(whole), frame(t, header("extra", 1), "x")...), "damaged"},
 		{"something before", append(frame(t, header("extra", 1), "x"), whole...), "it begins with"},
@@ -159,7 +166,9 @@ func TestDamage(t *testing.T) {
 // TestCrafted: somebody changed a frame and corrected its digest.
 func TestCrafted(t *testing.T) {
 	good := writeSmall(t)
-	link := &tar.Header{Typeflag: tar.TypeSymlink, Name: "blobs/sha256/x", Linkname: "/etc/shadow", Format: tar.FormatUSTAR}
+	link := &tar.Header{
+		Typeflag: tar.TypeSymlink, Name: "blobs/sha256/x", Linkname: "/etc/shadow", Format: tar.FormatUSTAR,
+	}
 	hard := &tar.Header{Typeflag: tar.TypeLink, Name: "blobs/sha256/x", Linkname: "index.json", Format: tar.FormatUSTAR}
 	directory := &tar.Header{Typeflag: tar.TypeDir, Name: "blobs/", Format: tar.FormatUSTAR}
 	before := func(h *tar.Header, data string) func([]byte) []byte {
@@ -185,12 +194,17 @@ func TestCrafted(t *testing.T) {
 		{"absolute path", before(header("/etc/passwd", 1), "x"), "its path is absolute"},
 		{"path outside", before(header("blobs/sha256/../../../x", 1), "x"), "its path leaves the bundle"},
 		{"stray member", before(header("extra", 1), "x"), "does not belong"},
-		{"stray blob", behind(raw(t, header("blobs/sha256/"+digest.FromString("x").Encoded(), 1), "x")), "does not belong"},
-		{"zeros that the size does not tell of", behind(make([]byte, 64<<20)), "an end-of-archive mark precedes the end of the frame"},
-		{"member that the size does not tell of", behind(raw(t, header("bomb", 64<<20), strings.Repeat("x", 64<<20))), "does not belong"},
+		{"stray blob", behind(raw(t, header("blobs/sha256/"+digest.FromString("x").Encoded(), 1), "x")),
+			"does not belong"},
+		{"zeros that the size does not tell of", behind(make([]byte, 64<<20)),
+			"an end-of-archive mark precedes the end of the frame"},
+		{"member that the size does not tell of", behind(raw(t, header("bomb", 64<<20), strings.Repeat("x", 64<<20))),
+			"does not belong"},
 		{"member removed", func(plain []byte) []byte { return plain[firstSize(plain):] }, "does not belong"},
 		{"last member removed", func(plain []byte) []byte { return plain[:firstSize(plain)] }, "is missing"},
-		{"member twice", func(plain []byte) []byte { return append(bytes.Clone(plain), plain[:firstSize(plain)]...) }, "twice"},
+		{"member twice", func(plain []byte) []byte {
+			return append(bytes.Clone(plain), plain[:firstSize(plain)]...)
+		}, "twice"},
 		{"other content", func(plain []byte) []byte { return flip(plain, tarBlock+8) }, "does not match its digest"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -79,7 +79,8 @@ func TestProgramsOnTopOfABundle(t *testing.T) {
 			}
 		}
 	}
-	if !maps.EqualFunc(b.Manifest.Plugins, base.Manifest.Plugins, func(x, y Plugins) bool { return x.Layer == y.Layer }) {
+	if !maps.EqualFunc(b.Manifest.Plugins, base.Manifest.Plugins,
+		func(x, y Plugins) bool { return x.Layer == y.Layer }) {
 		t.Error("the CNI plugins of the base are not its own")
 	}
 }
@@ -91,7 +92,8 @@ func TestNoProgramsLeaveTheBaseAsItIs(t *testing.T) {
 	if err := b.Check(t.Context(), "arm"); err != nil {
 		t.Error(err)
 	}
-	if !slices.EqualFunc(b.Manifest.Images, base.Manifest.Images, func(x, y MultiPlatformImage) bool { return x.Ref == y.Ref && x.Index == y.Index }) {
+	if !slices.EqualFunc(b.Manifest.Images, base.Manifest.Images,
+		func(x, y MultiPlatformImage) bool { return x.Ref == y.Ref && x.Index == y.Index }) {
 		t.Errorf("images %v, not %v", b.Manifest.Images, base.Manifest.Images)
 	}
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// CopyFile writes a file of an image to w, and follows symbolic links to other files. The name is
-// relative to the root of the image. It verifies the digest of the layer after it has written the
-// file, so the caller must discard the file if there is an error.
+// CopyFile writes a file of an image to w, and follows symbolic links to other files. The name is relative to the root
+// of the image. It verifies the digest of the layer after it has written the file, so the caller must discard the file
+// if there is an error.
 func CopyFile(b *Bundle, w io.Writer, ref, arch, name string) error {
 	const mostLinks = 8
 	found, err := b.Find(ref, arch)
@@ -32,8 +32,8 @@ func CopyFile(b *Bundle, w io.Writer, ref, arch, name string) error {
 	return fmt.Errorf("bundle %s: image %s has too many links to %s", b.Path, ref, name)
 }
 
-// copyEntry writes a file from the uppermost layer that has it. If that is a symbolic link, it
-// returns the target of the link.
+// copyEntry writes a file from the uppermost layer that has it. If that is a symbolic link, it returns the target of
+// the link.
 func copyEntry(b *Bundle, w io.Writer, layers []digest.Digest, name string) (target string, err error) {
 	for _, layer := range slices.Backward(layers) {
 		exists, target, err := copyFromLayer(b, w, layer, name)

@@ -16,8 +16,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// frameReader reads blobs of a bundle. It decompresses each frame only once if
-// the blobs are read in the order of inFileOrder.
+// frameReader reads blobs of a bundle. It decompresses each frame only once if the blobs are read in the order of
+// inFileOrder.
 type frameReader struct {
 	bundle  *Bundle
 	frame   int
@@ -34,9 +34,10 @@ func (r *frameReader) close() {
 	}
 }
 
-// ReadBlobs calls read for each blob, in the order of the file: it decompresses
-// each frame only once. copyTo writes the blob and verifies its digest.
-func (b *Bundle) ReadBlobs(blobs []digest.Digest, read func(d digest.Digest, copyTo func(io.Writer) error) error) error {
+// ReadBlobs calls read for each blob, in the order of the file: it decompresses each frame only once. copyTo writes
+// the blob and verifies its digest.
+func (b *Bundle) ReadBlobs(blobs []digest.Digest,
+	read func(d digest.Digest, copyTo func(io.Writer) error) error) error {
 	r := &frameReader{bundle: b}
 	defer r.close()
 	for _, d := range b.inFileOrder(blobs) {
@@ -48,7 +49,7 @@ func (b *Bundle) ReadBlobs(blobs []digest.Digest, read func(d digest.Digest, cop
 }
 
 func (b *Bundle) copyBlob(w io.Writer, d digest.Digest) error {
-	return b.ReadBlobs([]digest.Digest{d}, func(_ digest.Digest, copyTo func(io.Writer) error) error { return copyTo(w) })
+	return b.ReadBlobs([]digest.Digest{d}, func(_ digest.Digest, to func(io.Writer) error) error { return to(w) })
 }
 
 // ReadText reads a manifest or a config into memory.
@@ -84,7 +85,8 @@ func (r *frameReader) copy(w io.Writer, d digest.Digest) error {
 	check := d.Verifier()
 	err := r.copyUnverified(io.MultiWriter(w, check), d)
 	if err == nil && !check.Verified() {
-		err = fmt.Errorf("bundle %s: blob %s: its content does not match its digest: the bundle is damaged", r.bundle.Path, d)
+		err = fmt.Errorf("bundle %s: blob %s: its content does not match its digest: the bundle is damaged",
+			r.bundle.Path, d)
 	}
 	return err
 }
@@ -165,5 +167,6 @@ func (b *Bundle) section(frame int) *io.SectionReader {
 }
 
 func (b *Bundle) errNoBase() error {
-	return fmt.Errorf("it is in the base of this bundle, the bundle of Kubernetes %s; give that bundle with --bundle-base", b.Manifest.Base.Kubernetes)
+	return fmt.Errorf("it is in the base of this bundle, the bundle of Kubernetes %s; give that bundle with "+
+		"--bundle-base", b.Manifest.Base.Kubernetes)
 }

@@ -31,12 +31,10 @@ type blobSource struct {
 // cacheFrom is the size from which a frame is cached: others are compressed in no time.
 const cacheFrom = 1 << 20
 
-// groups returns the blobs of each frame. Layers that several images share come
-// first: they contain no Go programs, which compress best next to one another.
-// Then come the CNI plugins, which a host reads alone, with the layers below them. The
-// other layers are sorted by size, with the layers below: a reader can unpack each
-// layer when it arrives, large layers change most often, and a reader of a small layer
-// finishes early.
+// groups returns the blobs of each frame. Layers that several images share come first: they contain no Go programs,
+// which compress best next to one another. Then come the CNI plugins, which a host reads alone, with the layers below
+// them. The other layers are sorted by size, with the layers below: a reader can unpack each layer when it arrives,
+// large layers change most often, and a reader of a small layer finishes early.
 func (b *Builder) groups() (all [][]blobSource) {
 	if len(b.blobs) > 0 {
 		all = append(all, b.blobs)
@@ -122,7 +120,8 @@ func (b *Builder) frame(ctx context.Context, path string, blobs []blobSource, pr
 	return filepath.Join(dir, "frame"), err
 }
 
-func writeFrame(ctx context.Context, path string, how compression.Method, blobs []blobSource, progress *step.Counter) error {
+func writeFrame(ctx context.Context, path string, how compression.Method, blobs []blobSource,
+	progress *step.Counter) error {
 	file, err := os.Create(path)
 	if err != nil {
 		return err
@@ -162,7 +161,8 @@ func writeMember(ctx context.Context, archive *tar.Writer, b blobSource) error {
 }
 
 func header(name string, size int64) *tar.Header {
-	return &tar.Header{Typeflag: tar.TypeReg, Name: name, Size: size, Mode: 0o644, ModTime: time.Unix(0, 0), Format: tar.FormatUSTAR}
+	return &tar.Header{Typeflag: tar.TypeReg, Name: name, Size: size, Mode: 0o644, ModTime: time.Unix(0, 0),
+		Format: tar.FormatUSTAR}
 }
 
 const tarBlock = 512

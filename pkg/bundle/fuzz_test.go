@@ -71,7 +71,8 @@ func seeds(f *testing.F) (all [][]byte) {
 	f.Helper()
 	var small bytes.Buffer
 	w := tar.NewWriter(&small)
-	for _, m := range []member{{manifestName, []byte(`{"format":2,"blobs":{},"frames":[]}`)}, {signatureName, []byte(`{"signer":"x","signature":"eA=="}`)}} {
+	for _, m := range []member{{manifestName, []byte(`{"format":2,"blobs":{},"frames":[]}`)},
+		{signatureName, []byte(`{"signer":"x","signature":"eA=="}`)}} {
 		must.NoError(f, m.write(w))
 	}
 	must.NoError(f, w.Flush())

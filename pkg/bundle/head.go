@@ -6,12 +6,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"sync"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle/compression"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -22,36 +20,22 @@ type head struct {
 	signature []byte
 }
 
-// heads contains the head of each path in its last version: a command opens its bundle for
-// each image store, and the agent for each event.
+// heads contains the head of each path in its last version: a command opens its bundle for each image store, and the
+// agent for each event.
 var heads sync.Map // path → versionedHead
 
 type versionedHead struct {
-	version fileVersion
+	version host.Identity
 	head    head
 }
 
-// fileVersion identifies the content of a file.
-type fileVersion struct {
-	device, inode uint64
-	size          int64
-	changed       unix.Timespec
-}
-
-func versionOf(file *os.File) (fileVersion, error) {
-	var info unix.Stat_t
-	if err := unix.Fstat(int(file.Fd()), &info); err != nil {
-		return fileVersion{}, fmt.Errorf("look at it: %w", err)
-	}
-	return fileVersion{uint64(info.Dev), info.Ino, info.Size, info.Ctim}, nil //nolint:unconvert // Dev has 32 bits on some architectures
-}
-
 func (b *Bundle) readHead() error {
-	version, err := versionOf(b.file)
+	info, err := b.file.Stat()
 	if err != nil {
-		return err
+		return fmt.Errorf("look at it: %w", err)
 	}
-	b.size = version.size
+	version := host.IdentityOf(info)
+	b.size = info.Size()
 	if kept, ok := heads.Load(b.Path); ok && kept.(versionedHead).version == version {
 		h := kept.(versionedHead).head
 		b.Manifest, b.raw, b.signature = h.manifest, h.raw, h.signature
@@ -102,7 +86,8 @@ func readManifest(archive *tar.Reader) ([]byte, error) {
 func (b *Bundle) parse(manifest []byte, fileSize int64) error {
 	b.raw = manifest
 	if err := DecodeStrict(manifest, &b.Manifest); err != nil {
-		return fmt.Errorf("read %s: %w; use the kube-bootstrap that made the bundle, or create it again", manifestName, err)
+		return fmt.Errorf("read %s: %w; use the kube-bootstrap that made the bundle, or create it again",
+			manifestName, err)
 	}
 	return b.Manifest.validate(fileSize)
 }

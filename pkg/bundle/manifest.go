@@ -1,21 +1,19 @@
-// Package bundle reads and writes bundles: files that contain the images of a
-// cluster for hosts without access to the internet.
+// Package bundle reads and writes bundles: files that contain the images of a cluster for hosts without access to the
+// internet.
 //
-// A bundle is an OCI image layout in a tar archive that is compressed with zstd,
-// so that docker, containerd, skopeo and crane read it. It consists of several
-// zstd frames. Each contains whole tar members, and the first member records the
-// position of all others:
+// A bundle is an OCI image layout in a tar archive that is compressed with zstd, so that docker, containerd, skopeo
+// and crane read it. It consists of several zstd frames. Each contains whole tar members, and the first member records
+// the position of all others:
 //
 //	┌ frame ──────────────────────┐┌ frame ────┐┌ frame ──────────┐  ┌ frame ┐
 //	│ kube-bootstrap.json [.sig]   ││ manifests,││ layers of amd64, │… │  end  │
 //	│ oci-layout index.json ...    ││ configs   ││ smallest first   │  │       │
 //	└─────────────────────────────┘└───────────┘└─────────────────┘  └───────┘
 //
-// Listing the contents therefore reads a few kilobytes, and a host reads only
-// the layers of its own architecture. These are in one frame because Go programs
-// have much in common: each is compressed against all layers before it, which
-// saves a third. The first member contains the digests of everything that
-// follows, and so a signature of it covers the whole bundle.
+// Listing the contents therefore reads a few kilobytes, and a host reads only the layers of its own architecture.
+// These are in one frame because Go programs have much in common: each is compressed against all layers before it,
+// which saves a third. The first member contains the digests of everything that follows, and so a signature of it
+// covers the whole bundle.
 //
 // A blob passes these files on its way into containerd. Each box is a goroutine:
 //
@@ -30,8 +28,8 @@
 //	                                                           │  unpack into a snapshot    │
 //	                                                           └────────────────────────────┘
 //
-// The first goroutine calls back into archive.go, which writes the tar header
-// into the pipe and returns the writer for the data of the blob.
+// The first goroutine calls back into archive.go, which writes the tar header into the pipe and returns the writer for
+// the data of the blob.
 package bundle
 
 import (
@@ -143,7 +141,7 @@ func (m Manifest) Archs() (all []string) {
 func (m Manifest) Find(ref, arch string) (MultiPlatformImage, error) {
 	i := slices.IndexFunc(m.Images, func(i MultiPlatformImage) bool { return i.Ref == ref })
 	if i < 0 {
-		return MultiPlatformImage{}, fmt.Errorf("it is of Kubernetes %s and holds no image %s", m.Versions.Kubernetes, ref)
+		return MultiPlatformImage{}, fmt.Errorf("it is of Kubernetes %s and has no image %s", m.Versions.Kubernetes, ref)
 	}
 	if _, ok := m.Images[i].Platforms[arch]; !ok {
 		return MultiPlatformImage{}, fmt.Errorf("it is for %s, not for %s", strings.Join(m.Archs(), ", "), arch)
@@ -154,7 +152,8 @@ func (m Manifest) Find(ref, arch string) (MultiPlatformImage, error) {
 // validate returns the first violation of the format.
 func (m Manifest) validate(fileSize int64) error {
 	if m.Format != formatVersion {
-		return fmt.Errorf("it has format %d, this program reads format %d; use the kube-bootstrap that made it, or create it again", m.Format, formatVersion)
+		return fmt.Errorf("it has format %d, this program reads format %d; use the kube-bootstrap that made it, or "+
+			"create it again", m.Format, formatVersion)
 	}
 	if m.Base != nil {
 		if err := m.Base.Manifest.Validate(); err != nil {
@@ -181,12 +180,13 @@ func (m Manifest) validate(fileSize int64) error {
 	return m.validatePlugins()
 }
 
-// validateFrames requires that each frame starts where the one before ends:
-// other tools would read the bytes in between, and this one would not.
+// validateFrames requires that each frame starts where the one before ends: other tools would read the bytes in
+// between, and this one would not.
 func (m Manifest) validateFrames(fileSize int64) error {
 	next := fileSize
 	for i, f := range m.Frames {
-		if f.CompressedSize <= 0 || f.CompressedSize > f.OffsetFromEnd || f.OffsetFromEnd > next || (i == 0) == (f.OffsetFromEnd == next) {
+		if f.CompressedSize <= 0 || f.CompressedSize > f.OffsetFromEnd || f.OffsetFromEnd > next ||
+			(i == 0) == (f.OffsetFromEnd == next) {
 			return fmt.Errorf("frame %d lies outside of its place: the bundle is cut short or damaged", i)
 		}
 		if err := f.Digest.Validate(); err != nil {
@@ -230,5 +230,6 @@ func (m Manifest) validatePlugins() error {
 
 // Holds reports whether the bundle has an image of this reference for any architecture.
 func (m Manifest) Holds(ref string) bool {
-	return slices.ContainsFunc(m.Images, func(i MultiPlatformImage) bool { return i.Ref == ref && len(i.Platforms) > 0 })
+	return slices.ContainsFunc(m.Images,
+		func(i MultiPlatformImage) bool { return i.Ref == ref && len(i.Platforms) > 0 })
 }

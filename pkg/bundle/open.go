@@ -32,8 +32,7 @@ type Bundle struct {
 // Fetch opens a blob that is not in a file. The caller verifies its digest.
 type Fetch func(digest.Digest) (io.ReadCloser, error)
 
-// Remote returns the bundle with this manifest, as it is written. The function
-// that fetch returns opens its blobs.
+// Remote returns the bundle with this manifest, as it is written. The function that fetch returns opens its blobs.
 func Remote(path string, manifest, signature []byte, fetch func(Manifest) Fetch) (*Bundle, error) {
 	b := &Bundle{Path: path, broadcast: &Broadcast{}, signature: signature}
 	if err := b.parse(manifest, math.MaxInt64); err != nil {
@@ -52,8 +51,7 @@ func (e missingError) Error() string {
 
 func (missingError) Unwrap() error { return fs.ErrNotExist }
 
-// Open opens a bundle and reads its manifest. Blobs are verified when they are
-// read; Check and Verify do so before.
+// Open opens a bundle and reads its manifest. Blobs are verified when they are read; Check and Verify do so before.
 func Open(path string, options ...Option) (*Bundle, error) {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -110,12 +108,11 @@ func (b *Bundle) duplicate() (*Bundle, error) {
 // Identity returns the digest of the manifest, which contains the digests of all blobs.
 func (b *Bundle) Identity() digest.Digest { return digest.FromBytes(b.raw) }
 
-// Members returns the manifest and the signature as they are written. The
-// signature of an unsigned bundle is nil.
+// Members returns the manifest and the signature as they are written. The signature of an unsigned bundle is nil.
 func (b *Bundle) Members() (manifest, signature []byte) { return b.raw, b.signature }
 
-// Signer returns the fingerprint of the key that the bundle claims to be signed
-// by; only SignedBy verifies it. It is empty for an unsigned bundle.
+// Signer returns the fingerprint of the key that the bundle claims to be signed by; only SignedBy verifies it. It is
+// empty for an unsigned bundle.
 func (b *Bundle) Signer() string {
 	if b.signature == nil {
 		return ""
@@ -153,8 +150,8 @@ func (b *Bundle) ReadCNIPlugins(_ context.Context, arch string, _ []string) io.R
 // Option is an option of Open.
 type Option func(*Bundle) error
 
-// WithBase sets the path of the bundle that contains the blobs omitted here. It
-// is ignored for a bundle that omits none.
+// WithBase sets the path of the bundle that contains the blobs omitted here. It is ignored for a bundle that omits
+// none.
 func WithBase(path string) Option {
 	return func(b *Bundle) error {
 		if path == "" || b.Manifest.Base == nil {
@@ -166,15 +163,16 @@ func WithBase(path string) Option {
 		}
 		b.base = base // closed with b, also if it is the wrong one
 		if base.Identity() != b.Manifest.Base.Manifest {
-			return fmt.Errorf("%s (Kubernetes %s) is not the base of this bundle; the base is of Kubernetes %s and its manifest has the digest %s",
+			return fmt.Errorf("%s (Kubernetes %s) is not the base of this bundle; the base is of Kubernetes %s and "+
+				"its manifest has the digest %s",
 				path, base.Manifest.Versions.Kubernetes, b.Manifest.Base.Kubernetes, b.Manifest.Base.Manifest)
 		}
 		return nil
 	}
 }
 
-// SignedBy refuses a bundle that is not signed by the private key that belongs
-// to the public key in that file. An empty path requires no signature.
+// SignedBy refuses a bundle that is not signed by the private key that belongs to the public key in that file. An
+// empty path requires no signature.
 func SignedBy(keyFile string) Option {
 	return func(b *Bundle) error {
 		if keyFile == "" {
@@ -202,8 +200,8 @@ func SignedByKey(text []byte) Option {
 	}
 }
 
-// WithBroadcast makes all stores that load from bundles with the same broadcast
-// share one decompression, and verifies each frame once. A nil broadcast shares nothing.
+// WithBroadcast makes all stores that load from bundles with the same broadcast share one decompression, and verifies
+// each frame once. A nil broadcast shares nothing.
 func WithBroadcast(broadcast *Broadcast) Option {
 	return func(b *Bundle) error {
 		if broadcast != nil {

@@ -11,9 +11,8 @@ import (
 	digest "github.com/opencontainers/go-digest"
 )
 
-// A host can have a part of a bundle: the same file with the same manifest, and so the same
-// signature, in which the frames of other architectures are holes. The positions in the manifest
-// then hold for both.
+// A host can have a part of a bundle: the same file with the same manifest, and so the same signature, in which the
+// frames of other architectures are holes. The positions in the manifest then hold for both.
 
 // Section is a section of the file of a bundle.
 type Section struct{ Offset, Size int64 }
@@ -21,8 +20,7 @@ type Section struct{ Offset, Size int64 }
 // End returns the offset of the first byte behind the section.
 func (s Section) End() int64 { return s.Offset + s.Size }
 
-// OpenHead reads the head of the bundle of size bytes from a stream. The blobs of the
-// bundle cannot be read.
+// OpenHead reads the head of the bundle of size bytes from a stream. The blobs of the bundle cannot be read.
 func OpenHead(path string, from io.Reader, size int64, options ...Option) (*Bundle, error) {
 	b := &Bundle{Path: path, size: size, broadcast: &Broadcast{}}
 	b.fetch = func(digest.Digest) (io.ReadCloser, error) {
@@ -40,9 +38,9 @@ func OpenHead(path string, from io.Reader, size int64, options ...Option) (*Bund
 	return b, nil
 }
 
-// PartFor returns the sections of the file that a host of an architecture needs, in order: the
-// head, the frames of its images and the end. A layer that several architectures have in common
-// is in the frame of the first one, which the others then need too.
+// PartFor returns the sections of the file that a host of an architecture needs, in order: the head, the frames of its
+// images and the end. A layer that several architectures have in common is in the frame of the first one, which the
+// others then need too.
 func (b *Bundle) PartFor(arch string) (part []Section) {
 	add := func(from, to int64) {
 		if last := len(part) - 1; last >= 0 && part[last].End() == from {
@@ -87,14 +85,15 @@ func (b *Bundle) Archs() []string {
 }
 
 func holds(b *Bundle, arch string) bool {
-	return b.file == nil || !slices.ContainsFunc(b.Manifest.framesOf(arch), func(frame int) bool { return isHole(b, frame) })
+	return b.file == nil || !slices.ContainsFunc(b.Manifest.framesOf(arch),
+		func(frame int) bool { return isHole(b, frame) })
 }
 
 // zstdMagic begins every frame.
 var zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
 
-// isHole reports whether a frame was left out. A frame is there as a whole or not at all, so its
-// beginning suffices; Check finds a damaged one.
+// isHole reports whether a frame was left out. A frame is there as a whole or not at all, so its beginning suffices;
+// Check finds a damaged one.
 func isHole(b *Bundle, frame int) bool {
 	begin := make([]byte, len(zstdMagic))
 	_, err := b.section(frame).ReadAt(begin, 0)

@@ -57,12 +57,15 @@ func TestAPartHasOneArchitecture(t *testing.T) {
 		}
 		want := "it is for " + c.has + ", not for " + c.lacks
 		_, found := b.Find(b.Manifest.Images[0].Ref, c.lacks)
-		for _, err := range []error{b.Check(t.Context(), c.lacks), b.CheckImages(t.Context(), b.Manifest.Images, c.lacks), found} {
+		for _, err := range []error{
+			b.Check(t.Context(), c.lacks), b.CheckImages(t.Context(), b.Manifest.Images, c.lacks), found,
+		} {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("got %v, want %q", err, want)
 			}
 		}
-		if missing := b.Report(Wanted{Archs: []string{c.lacks}}).Missing; len(missing) != 1 || missing[0] != "everything for "+c.lacks {
+		if missing := b.Report(Wanted{Archs: []string{c.lacks}}).Missing; len(missing) != 1 ||
+			missing[0] != "everything for "+c.lacks {
 			t.Errorf("missing: %q", missing)
 		}
 	}
@@ -104,11 +107,13 @@ func TestOpenHead(t *testing.T) {
 	if b.Identity() != whole.Identity() || len(b.Archs()) != 2 {
 		t.Errorf("%s for %q", b.Identity(), b.Archs())
 	}
-	if err := b.copyBlob(io.Discard, b.Manifest.Images[0].Index); err == nil || !strings.Contains(err.Error(), "only the head") {
+	if err := b.copyBlob(io.Discard, b.Manifest.Images[0].Index); err == nil ||
+		!strings.Contains(err.Error(), "only the head") {
 		t.Errorf("a blob of it: %v", err)
 	}
 	for _, cut := range [][]byte{nil, data[:headEnd/2], []byte("<html>")} {
-		if _, err := OpenHead("of 10.0.0.1:6444", bytes.NewReader(cut), int64(len(data))); err == nil || !strings.Contains(err.Error(), "bundle of 10.0.0.1:6444: ") {
+		if _, err := OpenHead("of 10.0.0.1:6444", bytes.NewReader(cut), int64(len(data))); err == nil ||
+			!strings.Contains(err.Error(), "bundle of 10.0.0.1:6444: ") {
 			t.Errorf("%d bytes: %v", len(cut), err)
 		}
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// signature is the member behind the manifest of a signed bundle. It covers the
-// whole bundle, as the manifest contains the digests of all contents.
+// signature is the member behind the manifest of a signed bundle. It covers the whole bundle, as the manifest contains
+// the digests of all contents.
 type signature struct {
 	Signer    string `json:"signer"` // fingerprint of the public key
 	Signature []byte `json:"signature"`

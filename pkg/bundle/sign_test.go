@@ -75,11 +75,14 @@ func TestSignature(t *testing.T) {
 func TestSignatureOfSomethingElse(t *testing.T) {
 	private, public := keys(t)
 	path := writeSigned(t, private)
-	forged := save(t, changed(t, path, manifestName, func(b []byte) []byte { return bytes.Replace(b, []byte(catalog.Newest().Patch), []byte("v1.36.1"), 1) }))
+	forged := save(t, changed(t, path, manifestName, func(b []byte) []byte {
+		return bytes.Replace(b, []byte(catalog.Newest().Patch), []byte("v1.36.1"), 1)
+	}))
 	if _, err := Open(forged, SignedBy(public+".missing")); !errors.Is(err, ErrKey) || errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("without the key: %v", err)
 	}
-	if _, err := Open(forged, SignedBy(public)); !errors.Is(err, ErrUntrusted) || !strings.Contains(err.Error(), "does not match its manifest") {
+	if _, err := Open(forged, SignedBy(public)); !errors.Is(err, ErrUntrusted) ||
+		!strings.Contains(err.Error(), "does not match its manifest") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -22,15 +22,15 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Verify reads the whole bundle and returns the first error. It also reads the
-// base, if there is one.
+// Verify reads the whole bundle and returns the first error. It also reads the base, if there is one.
 func (b *Bundle) Verify(ctx context.Context) error {
 	if b.base != nil {
 		if err := b.base.Verify(ctx); err != nil {
 			return fmt.Errorf("its base: %w", err)
 		}
 	}
-	v := verification{bundle: b, seen: map[string]bool{}, progress: step.NewCounter(ctx, "verify "+path.Base(b.Path), b.size), ctx: ctx}
+	v := verification{bundle: b, seen: map[string]bool{},
+		progress: step.NewCounter(ctx, "verify "+path.Base(b.Path), b.size), ctx: ctx}
 	if err := v.file(); err != nil {
 		return fmt.Errorf("bundle %s: %w", b.Path, err)
 	}
@@ -82,8 +82,8 @@ func (v *verification) file() error {
 	return v.complete()
 }
 
-// walk calls member for each member of a frame. The members must fill the frame:
-// other tools would stop at an end mark, and read data behind the members.
+// walk calls member for each member of a frame. The members must fill the frame: other tools would stop at an end
+// mark, and read data behind the members.
 func (v *verification) walk(compressed io.Reader, member func(h *tar.Header, offset int64, r io.Reader) error) error {
 	decoder, err := compression.NewDecoder(WithContext(v.ctx, io.TeeReader(compressed, v.progress)), 2)
 	if err != nil {
@@ -210,8 +210,8 @@ func (v *verification) blob(frame int, h *tar.Header, offset int64, r io.Reader)
 	return nil
 }
 
-// table compares a table with its digest, and with the manifest: in a
-// malicious bundle, both could name different images.
+// table compares a table with its digest, and with the manifest: in a malicious bundle, both could name different
+// images.
 func (v *verification) table(h *tar.Header, r io.Reader) error {
 	data, err := readMember(h, r, ManifestLimit)
 	if err != nil {

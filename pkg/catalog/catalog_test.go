@@ -11,7 +11,8 @@ import (
 
 func TestKubernetes(t *testing.T) {
 	for in, want := range map[string]string{
-		"": Newest().Patch, "stable": Newest().Patch, "1.36.3": "v1.36.3", "v1.34.0": "v1.34.0", "1.35": "v1.35.4", "v1.36": "v1.36.3",
+		"": Newest().Patch, "stable": Newest().Patch, "1.36.3": "v1.36.3", "v1.34.0": "v1.34.0", "1.35": "v1.35.4",
+		"v1.36": "v1.36.3",
 	} {
 		release, m, err := Kubernetes(in)
 		if err != nil || release != want || !strings.HasPrefix(release, "v"+m.String()+".") {
@@ -19,11 +20,13 @@ func TestKubernetes(t *testing.T) {
 		}
 	}
 	for in, want := range map[string]string{
-		"v1.33.9": "must be a release", "1.38": "must be a release", "v2.0.0": "must be", "1": "must be", "latest": "must be", "1.36.3; rm -rf /": "must be",
+		"v1.33.9": "must be a release", "1.38": "must be a release", "v2.0.0": "must be", "1": "must be",
+		"latest": "must be", "1.36.3; rm -rf /": "must be",
 		"v1.36.3-alpha.1": "is a pre-release", "v1.37.0-rc.1": "is a pre-release", "v1.36.3+abc": "must be",
 	} {
 		release, _, err := Kubernetes(in)
-		if err == nil || !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), "Kubernetes "+Supported()+", such as "+Newest().Patch) {
+		if err == nil || !strings.HasPrefix(err.Error(), want) ||
+			!strings.Contains(err.Error(), "Kubernetes "+Supported()+", such as "+Newest().Patch) {
 			t.Errorf("%q: %q, %v, want %q", in, release, err, want)
 		}
 	}
@@ -39,8 +42,10 @@ func TestMinors(t *testing.T) {
 		if !strings.HasPrefix(m.Patch, fmt.Sprintf("v%s.", m)) {
 			t.Errorf("%s: its newest patch is %s", m, m.Patch)
 		}
-		for name, version := range map[string]string{"etcd": m.Etcd, "CoreDNS": m.CoreDNS, "pause": m.Pause, "CNI": m.CNI, "flannel": m.Flannel,
-			"containerd": m.Containerd, "metrics-server": m.MetricsServer, "local-path": m.LocalPath, "metallb": m.MetalLB} {
+		for name, version := range map[string]string{"etcd": m.Etcd, "CoreDNS": m.CoreDNS, "pause": m.Pause,
+			"CNI": m.CNI, "flannel": m.Flannel,
+			"containerd": m.Containerd, "metrics-server": m.MetricsServer, "local-path": m.LocalPath,
+			"metallb": m.MetalLB} {
 			if version == "" {
 				t.Errorf("%s: which %s?", m, name)
 			}
@@ -50,8 +55,9 @@ func TestMinors(t *testing.T) {
 
 func TestFlags(t *testing.T) {
 	for _, m := range minors {
-		for component, flag := range map[string]string{"kube-apiserver": "etcd-servers", "kube-controller-manager": "leader-elect",
-			"kube-scheduler": "leader-elect", "kubelet": "node-ip", "etcd": "data-dir"} {
+		for component, flag := range map[string]string{"kube-apiserver": "etcd-servers",
+			"kube-controller-manager": "leader-elect",
+			"kube-scheduler":          "leader-elect", "kubelet": "node-ip", "etcd": "data-dir"} {
 			release := m.Patch
 			if component == "etcd" {
 				release = m.Etcd
@@ -66,7 +72,8 @@ func TestFlags(t *testing.T) {
 	if gates, err := KnownGates(m.Patch); err != nil || !slices.Contains(gates, "AllAlpha") {
 		t.Errorf("%d gates, %v", len(gates), err)
 	}
-	if _, err := KnownFlags("kubelet", "v1.2.3"); err == nil || !strings.Contains(err.Error(), "kubelet 1.2 accepts are not known") {
+	if _, err := KnownFlags("kubelet", "v1.2.3"); err == nil ||
+		!strings.Contains(err.Error(), "kubelet 1.2 accepts are not known") {
 		t.Errorf("a version without a list: %v", err)
 	}
 }
@@ -88,7 +95,9 @@ func TestThePageOfVersions(t *testing.T) {
 			added = "`" + strings.Join(m.KubeletAdded, "`, `") + "`"
 		}
 		etcd, _, _ := strings.Cut(m.Etcd, "-")
-		row := fmt.Sprintf("| %s |", strings.Join([]string{name, m.Patch, etcd, m.CoreDNS, m.Pause, m.CNI, m.Flannel, m.Containerd, m.MetricsServer, m.LocalPath, m.MetalLB, added}, " | "))
+		row := fmt.Sprintf("| %s |",
+			strings.Join([]string{name, m.Patch, etcd, m.CoreDNS, m.Pause, m.CNI, m.Flannel, m.Containerd,
+				m.MetricsServer, m.LocalPath, m.MetalLB, added}, " | "))
 		if !strings.Contains(string(page), row+"\n") {
 			t.Errorf("docs/versions.md lacks the row\n%s", row)
 		}

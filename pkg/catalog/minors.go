@@ -41,22 +41,26 @@ type Minor struct {
 // The last row is the default.
 var minors = []Minor{
 	{
-		Number: 34, Patch: "v1.34.4", Etcd: "3.6.16", CoreDNS: "1.14.2", Pause: "3.10.1", CNI: "1.9.1", Flannel: "0.28.10",
+		Number: 34, Patch: "v1.34.4", Etcd: "3.6.16", CoreDNS: "1.14.2", Pause: "3.10.1", CNI: "1.9.1",
+		Flannel:       "0.28.10",
 		MetricsServer: "0.9.0", LocalPath: "0.0.30", MetalLB: "0.16.2",
 		Containerd: "1.7.0",
 	},
 	{
-		Number: 35, Patch: "v1.35.4", Etcd: "3.6.16", CoreDNS: "1.14.2", Pause: "3.10.1", CNI: "1.9.1", Flannel: "0.28.10",
+		Number: 35, Patch: "v1.35.4", Etcd: "3.6.16", CoreDNS: "1.14.2", Pause: "3.10.1", CNI: "1.9.1",
+		Flannel:       "0.28.10",
 		MetricsServer: "0.9.0", LocalPath: "0.0.30", MetalLB: "0.16.2",
 		Containerd: "1.7.0",
 	},
 	{
-		Number: 36, Patch: "v1.36.3", Etcd: "3.6.16", CoreDNS: "1.14.2", Pause: "3.10.2", CNI: "1.9.1", Flannel: "0.28.10",
+		Number: 36, Patch: "v1.36.3", Etcd: "3.6.16", CoreDNS: "1.14.2", Pause: "3.10.2", CNI: "1.9.1",
+		Flannel:       "0.28.10",
 		MetricsServer: "0.9.0", LocalPath: "0.0.30", MetalLB: "0.16.2",
 		Containerd: "1.7.0", KubeletAdded: []string{"memoryReservationPolicy", "tlsCurvePreferences"},
 	},
 	{
-		Number: 37, Patch: "v1.37.2", Etcd: "3.7.3", CoreDNS: "1.14.6", Pause: "3.10.2", CNI: "1.9.1", Flannel: "0.28.10",
+		Number: 37, Patch: "v1.37.2", Etcd: "3.7.3", CoreDNS: "1.14.6", Pause: "3.10.2", CNI: "1.9.1",
+		Flannel:       "0.28.10",
 		MetricsServer: "0.9.0", LocalPath: "0.0.30", MetalLB: "0.16.2",
 		Containerd: "1.7.0", KubeletAdded: []string{"defaultPodSysctls"},
 	},

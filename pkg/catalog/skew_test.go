@@ -45,8 +45,10 @@ func TestComponents(t *testing.T) {
 		want  string // "": allowed
 	}{
 		{CheckEtcd, "v3.7.3", ""}, {CheckEtcd, "3.6.16-0", ""}, {CheckEtcd, "v3.6.14", ""}, {CheckEtcd, "v3.7.1", ""},
-		{CheckEtcd, "3.6.13", "must be 3.6.14 or newer: 3.6.13 lets every host"}, {CheckEtcd, "3.6.8-0", "must be 3.6.14"}, {CheckEtcd, "v3.7.0", "must be 3.7.1"},
-		{CheckEtcd, "v2.2.5", "must be a release of etcd 3.6 to 3.7, such as v"}, {CheckEtcd, "v3.8.0-alpha.0", "must be"}, {CheckEtcd, "v3", "must be"},
+		{CheckEtcd, "3.6.13", "must be 3.6.14 or newer: 3.6.13 lets every host"},
+		{CheckEtcd, "3.6.8-0", "must be 3.6.14"}, {CheckEtcd, "v3.7.0", "must be 3.7.1"},
+		{CheckEtcd, "v2.2.5", "must be a release of etcd 3.6 to 3.7, such as v"},
+		{CheckEtcd, "v3.8.0-alpha.0", "must be"}, {CheckEtcd, "v3", "must be"},
 		{CheckEtcd, "v3.8.0", "must be"}, {CheckEtcd, "v4.6.0", "must be"},
 		{CheckFlannel, "v" + Newest().Flannel, ""}, {CheckFlannel, "v0.28.9", ""},
 		{CheckFlannel, "v0.6.1", "must be a release of flannel 0.28, such as v"}, {CheckFlannel, "../x", "must be"},

@@ -125,7 +125,8 @@ func CheckChange(from, to string) error {
 		case t.Minor() > f.Minor()+1:
 			return fmt.Errorf("Kubernetes cannot go from %s to %s: no minor version may be skipped", from, to)
 		case t.Minor() > f.Minor():
-			return fmt.Errorf("Kubernetes %s is a newer minor version than %s, and kube-bootstrap cannot upgrade from one to the next yet", to, from)
+			return fmt.Errorf("Kubernetes %s is a newer minor version than %s, and kube-bootstrap cannot upgrade "+
+				"from one to the next yet", to, from)
 		}
 		return nil
 	})
@@ -137,9 +138,11 @@ func CheckKubelet(kubelet, server string) error {
 	return compare(kubelet, server, func(k, s *version.Version) error {
 		switch {
 		case k.Minor() > s.Minor():
-			return fmt.Errorf("a kubelet %s cannot join the Kubernetes %s of the control plane: it must not be newer", kubelet, server)
+			return fmt.Errorf("a kubelet %s cannot join the Kubernetes %s of the control plane: it must not be newer",
+				kubelet, server)
 		case k.Minor()+olderKubelet < s.Minor():
-			return fmt.Errorf("a kubelet %s cannot join the Kubernetes %s of the control plane: it is more than %d minor versions older", kubelet, server, olderKubelet)
+			return fmt.Errorf("a kubelet %s cannot join the Kubernetes %s of the control plane: it is more than %d "+
+				"minor versions older", kubelet, server, olderKubelet)
 		}
 		return nil
 	})
@@ -151,7 +154,8 @@ func CheckKubelet(kubelet, server string) error {
 func CheckControlPlane(own, server string) error {
 	return compare(own, server, func(o, s *version.Version) error {
 		if o.Minor() != s.Minor() {
-			return fmt.Errorf("a control plane of Kubernetes %s cannot join one of %s: they must have the same minor version", own, server)
+			return fmt.Errorf("a control plane of Kubernetes %s cannot join one of %s: they must have the same minor "+
+				"version", own, server)
 		}
 		return nil
 	})

@@ -24,7 +24,8 @@ func TestABundleThatNeedsABase(t *testing.T) {
 		}
 	}
 	_, err := Options{Bundle: update}.withDefaults()
-	if found := step.Problems(err); len(found) != 1 || found[0].Name != "bundle" || !strings.Contains(found[0].Text, "as its base") {
+	if found := step.Problems(err); len(found) != 1 || found[0].Name != "bundle" ||
+		!strings.Contains(found[0].Text, "as its base") {
 		t.Errorf("got %v", err)
 	}
 }

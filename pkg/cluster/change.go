@@ -107,10 +107,11 @@ func (c change) object(ctx context.Context, n topology.ClusterNode) node.Node {
 }
 
 func (c change) turndown(n topology.ClusterNode) step.Step {
-	return step.When(step.IDOf("turndown", n.Name), "turn "+n.Name+" down", "run kube-bootstrap turndown on "+n.Name, func(ctx context.Context) (bool, error) {
-		state, err := c.cluster.Session.Observe(ctx)
-		return state.Runs(n.Name), err
-	}, func(ctx context.Context) error {
-		return remote.Run(ctx, c.cluster.Session, n.Name, []string{"turndown", "--yes", "--keep-images"}, nil)
-	}).Waiting()
+	return step.When(step.IDOf("turndown", n.Name), "turn "+n.Name+" down", "run kube-bootstrap turndown on "+n.Name,
+		func(ctx context.Context) (bool, error) {
+			state, err := c.cluster.Session.Observe(ctx)
+			return state.Runs(n.Name), err
+		}, func(ctx context.Context) error {
+			return remote.Run(ctx, c.cluster.Session, n.Name, []string{"turndown", "--yes", "--keep-images"}, nil)
+		}).Waiting()
 }

@@ -19,19 +19,25 @@ func TestOptionsNameEveryProblem(t *testing.T) {
 		options Options
 		problem string
 	}{
-		"name":          {Options{Selection: session.Selection{Name: "Kube_1"}}, "cluster-name"},
-		"node name":     {Options{Request: topology.Request{Nodes: []topology.Spec{{Role: topology.ControlPlane}, {Role: topology.Worker, Name: "A"}}}}, "cluster-name"},
-		"no master":     {Options{Request: topology.Request{Nodes: []topology.Spec{{Role: topology.Worker}}}}, "cluster-size"},
-		"same name":     {Options{Request: topology.Request{Nodes: []topology.Spec{{Role: topology.ControlPlane}, {Role: topology.Worker, Name: "master-1"}}}}, "cluster-nodes"},
-		"node image":    {Options{Request: topology.Request{Nodes: []topology.Spec{{Role: topology.ControlPlane, HostImage: "x"}}}}, "host-image"},
-		"host name":     {Options{Request: topology.Request{Hosts: []string{"-a"}}}, "cluster-name"},
-		"masters":       {Options{Request: topology.Request{ControlPlanes: 6}}, "cluster-size"},
-		"workers":       {Options{Request: topology.Request{Workers: -1}}, "cluster-size"},
-		"image":         {Options{Request: topology.Request{HostImage: "docker-1"}}, "host-image"},
-		"not a network": {Options{Request: topology.Request{Subnet: netip.MustParsePrefix("10.1.2.3/16")}}, "cluster-subnet"},
-		"IPv6":          {Options{Request: topology.Request{Subnet: netip.MustParsePrefix("fd00::/64")}}, "cluster-subnet"},
-		"too small":     {Options{Request: topology.Request{Subnet: netip.MustParsePrefix("10.1.0.0/29"), Workers: 3}}, "cluster-subnet"},
-		"no bundle":     {Options{Bundle: "/does/not/exist"}, "bundle"},
+		"name": {Options{Selection: session.Selection{Name: "Kube_1"}}, "cluster-name"},
+		"node name": {Options{Request: topology.Request{Nodes: []topology.Spec{{Role: topology.ControlPlane},
+			{Role: topology.Worker, Name: "A"}}}}, "cluster-name"},
+		"no master": {Options{Request: topology.Request{Nodes: []topology.Spec{{Role: topology.Worker}}}},
+			"cluster-size"},
+		"same name": {Options{Request: topology.Request{Nodes: []topology.Spec{{Role: topology.ControlPlane},
+			{Role: topology.Worker, Name: "master-1"}}}}, "cluster-nodes"},
+		"node image": {Options{Request: topology.Request{Nodes: []topology.Spec{{Role: topology.ControlPlane,
+			HostImage: "x"}}}}, "host-image"},
+		"host name": {Options{Request: topology.Request{Hosts: []string{"-a"}}}, "cluster-name"},
+		"masters":   {Options{Request: topology.Request{ControlPlanes: 6}}, "cluster-size"},
+		"workers":   {Options{Request: topology.Request{Workers: -1}}, "cluster-size"},
+		"image":     {Options{Request: topology.Request{HostImage: "docker-1"}}, "host-image"},
+		"not a network": {Options{Request: topology.Request{Subnet: netip.MustParsePrefix("10.1.2.3/16")}},
+			"cluster-subnet"},
+		"IPv6": {Options{Request: topology.Request{Subnet: netip.MustParsePrefix("fd00::/64")}}, "cluster-subnet"},
+		"too small": {Options{Request: topology.Request{Subnet: netip.MustParsePrefix("10.1.0.0/29"), Workers: 3}},
+			"cluster-subnet"},
+		"no bundle": {Options{Bundle: "/does/not/exist"}, "bundle"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -49,14 +55,17 @@ func TestOptionsNameEveryProblem(t *testing.T) {
 
 func TestAllProblemsAreToldAtOnce(t *testing.T) {
 	t.Setenv("KUBE_BOOTSTRAP_CACHE", t.TempDir())
-	_, err := Options{Selection: session.Selection{Name: "A"}, Request: topology.Request{Workers: -1, HostImage: "x"}}.withDefaults()
+	_, err := Options{Selection: session.Selection{Name: "A"},
+		Request: topology.Request{Workers: -1, HostImage: "x"}}.withDefaults()
 	if n := len(step.Problems(err)); n != 3 {
 		t.Errorf("%d problems told, want 3: %v", n, err)
 	}
 }
 
 func TestEngineThatDoesNotAnswer(t *testing.T) {
-	engine := containers.EngineChoice{Choice: docker.Choice{Address: "unix://" + filepath.Join(t.TempDir(), "none.sock")}}
+	engine := containers.EngineChoice{
+		Choice: docker.Choice{Address: "unix://" + filepath.Join(t.TempDir(), "none.sock")},
+	}
 	options := Options{Selection: session.Selection{Provider: engine, CacheDir: t.TempDir()}}
 	_, err := Hosts(context.Background(), options, nil)
 	problems := step.Problems(err)

@@ -103,7 +103,8 @@ func (o Options) noteComponents(s *session.Session) step.Step {
 	note := func(ctx context.Context) error {
 		return s.Notes().Set(ctx, session.ComponentsNote, o.Components.note())
 	}
-	return step.When("remember-programs", "remember the programs of the checkout", "note the versions of the programs", outdated, note).
+	return step.When("remember-programs", "remember the programs of the checkout", "note the versions of the programs",
+		outdated, note).
 		If(o.Components.Bundle != "")
 }
 
@@ -149,7 +150,10 @@ func ReadInstalled(ctx context.Context, options session.Selection) (Installed, e
 			return made, err
 		}
 		if made.Kubernetes = record.Version(); made.Kubernetes == "" {
-			return made, &step.Problem{Name: "cluster-unfinished", Text: "cluster " + s.Name + " has never been up", Remedy: "run `kube-bootstrap cluster up --name " + s.Name + "` first"}
+			return made, &step.Problem{
+				Name: "cluster-unfinished", Text: "cluster " + s.Name + " has never been up",
+				Remedy: "run `kube-bootstrap cluster up --name " + s.Name + "` first",
+			}
 		}
 		made.Components, err = notedComponents(ctx, s)
 		made.Bundle = s.Bundle()

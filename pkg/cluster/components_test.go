@@ -35,7 +35,11 @@ func TestHostsFindTheProgramsBesideTheBundle(t *testing.T) {
 	must.NoError(t, err)
 	share := func(version string) BuiltComponents {
 		t.Helper()
-		o := Options{Bundle: bundle, Components: BuiltComponents{Bundle: file("p"), Versions: map[string]string{"kubelet": version}}}
+		o := Options{
+			Bundle: bundle, Components: BuiltComponents{
+				Bundle: file("p"), Versions: map[string]string{"kubelet": version},
+			},
+		}
 		must.NoError(t, o.setup(cluster, topology.Topology{}).Share().Apply(t.Context()))
 		return o.Components
 	}
@@ -67,22 +71,28 @@ func TestANodeIsAskedWhatItRuns(t *testing.T) {
 		report string
 		want   bool
 	}{
-		"a master that has all":         {topology.ControlPlane, `{"upToDate": true, "programs": ` + both + `}`, true},
-		"interrupted run":               {topology.ControlPlane, `{"upToDate": false, "programs": ` + both + `}`, false},
-		"other version":                 {topology.ControlPlane, `{"upToDate": true, "programs": {"kube-apiserver": "v1.36.3+z", "kubelet": "v1.36.3+b"}}`, false},
-		"no components":                 {topology.ControlPlane, `{"upToDate": true}`, false},
-		"a worker that has its own":     {topology.Worker, `{"upToDate": true, "programs": {"kubelet": "v1.36.3+b"}}`, true},
+		"a master that has all": {topology.ControlPlane, `{"upToDate": true, "programs": ` + both + `}`, true},
+		"interrupted run": {topology.ControlPlane, `{"upToDate": false, "programs": ` + both + `}`,
+			false},
+		"other version": {topology.ControlPlane,
+			`{"upToDate": true, "programs": {"kube-apiserver": "v1.36.3+z", "kubelet": "v1.36.3+b"}}`, false},
+		"no components": {topology.ControlPlane, `{"upToDate": true}`, false},
+		"a worker that has its own": {topology.Worker, `{"upToDate": true, "programs": {"kubelet": "v1.36.3+b"}}`,
+			true},
 		"a worker that has the release": {topology.Worker, `{"upToDate": true}`, false},
 		"no output":                     {topology.Worker, ``, false},
 	} {
-		if got := upToDate(versions, remote.HostStatus{Role: c.role, Report: json.RawMessage(c.report)}); got != c.want {
+		if got := upToDate(versions,
+			remote.HostStatus{Role: c.role, Report: json.RawMessage(c.report)}); got != c.want {
 			t.Errorf("%s: up to date %t, want %t", name, got, c.want)
 		}
 	}
 }
 
 func TestWhatKeepsANodeFromRunningItsPrograms(t *testing.T) {
-	want := image.Versions{Kubernetes: "v1.36.3", Programs: map[string]string{"kubelet": "v1.36.3+b", "kube-proxy": "v1.36.3+c"}}
+	want := image.Versions{
+		Kubernetes: "v1.36.3", Programs: map[string]string{"kubelet": "v1.36.3+b", "kube-proxy": "v1.36.3+c"},
+	}
 	worker := topology.ClusterNode{Name: "k-worker-1", Role: topology.Worker}
 	node := func(version string) []corev1.Node {
 		n := corev1.Node{}
@@ -91,7 +101,11 @@ func TestWhatKeepsANodeFromRunningItsPrograms(t *testing.T) {
 		return []corev1.Node{n}
 	}
 	pod := func(ref string, ready corev1.ConditionStatus) []corev1.Pod {
-		p := corev1.Pod{Spec: corev1.PodSpec{NodeName: worker.Name, Containers: []corev1.Container{{Name: "kube-proxy", Image: ref}}}}
+		p := corev1.Pod{
+			Spec: corev1.PodSpec{
+				NodeName: worker.Name, Containers: []corev1.Container{{Name: "kube-proxy", Image: ref}},
+			},
+		}
 		p.Name, p.Status.Conditions = "kube-proxy-x", []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}
 		return []corev1.Pod{p}
 	}
@@ -100,11 +114,12 @@ func TestWhatKeepsANodeFromRunningItsPrograms(t *testing.T) {
 		nodes []corev1.Node
 		pods  []corev1.Pod
 	}{
-		"knows no node k-worker-1":                         {nil, pod(ref, corev1.ConditionTrue)},
-		"still has version v1.36.3 instead of v1.36.3+b":   {node("v1.36.3"), pod(ref, corev1.ConditionTrue)},
-		"runs no kube-proxy":                               {node("v1.36.3+b"), nil},
-		"still runs image kube-bootstrap.dev/hyperkube:v1": {node("v1.36.3+b"), pod("kube-bootstrap.dev/hyperkube:v1", corev1.ConditionTrue)},
-		"pod kube-proxy-x is not Ready":                    {node("v1.36.3+b"), pod(ref, corev1.ConditionFalse)},
+		"knows no node k-worker-1":                       {nil, pod(ref, corev1.ConditionTrue)},
+		"still has version v1.36.3 instead of v1.36.3+b": {node("v1.36.3"), pod(ref, corev1.ConditionTrue)},
+		"runs no kube-proxy":                             {node("v1.36.3+b"), nil},
+		"still runs image kube-bootstrap.dev/hyperkube:v1": {node("v1.36.3+b"),
+			pod("kube-bootstrap.dev/hyperkube:v1", corev1.ConditionTrue)},
+		"pod kube-proxy-x is not Ready": {node("v1.36.3+b"), pod(ref, corev1.ConditionFalse)},
 	} {
 		if err := runs(worker, want, c.nodes, c.pods); err == nil || !strings.Contains(err.Error(), text) {
 			t.Errorf("got %v, want %s", err, text)

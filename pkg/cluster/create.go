@@ -149,7 +149,8 @@ func (c creation) putBinaries() (files []step.Step) {
 func (c creation) putManifests() (files []step.Step) {
 	for _, m := range c.change.options.Manifests {
 		name := "put " + filepath.Base(m.Path) + " on " + c.first.Name
-		put := remote.Put(c.change.cluster.Session, step.IDOf("put", m.On), name, c.first.Name, remote.FileCopy{From: m.Path, To: m.On, Mode: 0o600})
+		put := remote.Put(c.change.cluster.Session, step.IDOf("put", m.On), name, c.first.Name,
+			remote.FileCopy{From: m.Path, To: m.On, Mode: 0o600})
 		files = append(files, put.Needing(c.hostIDs(c.first)...))
 	}
 	return files
@@ -157,7 +158,8 @@ func (c creation) putManifests() (files []step.Step) {
 
 // makesDisk reports whether the disk of the first control plane is copied.
 func (c creation) makesDisk() bool {
-	return c.setup.Disk.Volume == "" && c.change.source.shared && !c.change.state.Has(c.first.Name) && (len(c.copies) > 0 || c.setup.Disk.Key != "")
+	return c.setup.Disk.Volume == "" && c.change.source.shared && !c.change.state.Has(c.first.Name) &&
+		(len(c.copies) > 0 || c.setup.Disk.Key != "")
 }
 
 func (c creation) copyDisk() step.Step {
@@ -211,5 +213,6 @@ func preloadID(n topology.ClusterNode) step.ID { return step.IDOf("load-images",
 func (c creation) preload(n topology.ClusterNode) step.Step {
 	args := slices.Concat([]string{"offline", "bootstrap"}, c.change.source.args(), c.change.options.LoadArgs)
 	load := func(ctx context.Context) error { return remote.Run(ctx, c.change.cluster.Session, n.Name, args, nil) }
-	return step.Always(preloadID(n), "load images into "+n.Name, load).If(c.change.source.shared && !c.change.state.Has(n.Name))
+	return step.Always(preloadID(n), "load images into "+n.Name, load).If(c.change.source.shared &&
+		!c.change.state.Has(n.Name))
 }

@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -14,26 +13,6 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
-// TestChecksBeforeTheHosts: all Checks of a stage run before its first Apply. They must work
-// before that stage has created its hosts.
-func TestChecksBeforeTheHosts(t *testing.T) {
-	cluster, options, _ := noHosts(t)
-	options.Manifests = []ManifestFile{{Path: must.Write(t, filepath.Join(t.TempDir(), "app.yaml"), "{}"), On: "/app.yaml"}}
-	nodes := options.Topology(cluster.Name, topology.State{})
-	run := change{cluster: cluster, options: options, nodes: nodes, source: source{shared: true}}
-	join := run.join(nodes.FirstControlPlane(topology.State{}))
-	c := creation{change: run, join: join, first: join.First, setup: options.setup(cluster, nodes), isNew: true}
-	c.setup.Disk = testhost.PreparedDisk{Key: "a", Volume: "disk"}
-	c.copies = c.likeFirst()
-	for _, stage := range c.plan() {
-		for _, f := range new(step.Runner).Check(t.Context(), step.Plan{stage}) {
-			if f.Err != nil {
-				t.Error(f.Err)
-			}
-		}
-	}
-}
-
 // TestPlansOfACreation: a stage per line. The workers of a new cluster join in the stage of the
 // first control plane.
 func TestPlansOfACreation(t *testing.T) {
@@ -45,7 +24,8 @@ func TestPlansOfACreation(t *testing.T) {
 	}{
 		"prepared disk": {true, true, testhost.PreparedDisk{Key: "a", Volume: "disk"}, []string{
 			"copy the prepared disk to 2 hosts, lead to the control planes of k",
-			"boot k-master-1, boot k-worker-1, run master on k-master-1, wait until k-master-1 lets hosts join, run worker on k-worker-1",
+			"boot k-master-1, boot k-worker-1, run master on k-master-1, wait until k-master-1 lets hosts join, run " +
+				"worker on k-worker-1",
 			adapt,
 		}},
 		"no prepared disk yet": {true, true, testhost.PreparedDisk{Key: "a"}, []string{
@@ -69,7 +49,8 @@ func TestPlansOfACreation(t *testing.T) {
 			adapt,
 		}},
 	} {
-		options, err := Options{Selection: session.Selection{Name: "k", Provider: containers.EngineChoice{}, CacheDir: t.TempDir()}, Request: topology.Request{Workers: 1}}.withDefaults()
+		options, err := Options{Selection: session.Selection{Name: "k", Provider: containers.EngineChoice{},
+			CacheDir: t.TempDir()}, Request: topology.Request{Workers: 1}}.withDefaults()
 		must.NoError(t, err)
 		s, err := session.Open(options.Selection, nil)
 		must.NoError(t, err)
@@ -79,7 +60,9 @@ func TestPlansOfACreation(t *testing.T) {
 		nodes := options.Topology(s.Name, topology.State{})
 		run := change{cluster: cluster, options: options, nodes: nodes, source: source{shared: c.shared}}
 		join := run.join(nodes.FirstControlPlane(topology.State{}))
-		made := creation{change: run, join: join, first: join.First, setup: options.setup(cluster, nodes), isNew: c.isNew}
+		made := creation{
+			change: run, join: join, first: join.First, setup: options.setup(cluster, nodes), isNew: c.isNew,
+		}
 		made.setup.Disk = c.disk
 		if c.isNew {
 			made.copies = made.likeFirst()

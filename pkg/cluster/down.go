@@ -86,7 +86,8 @@ func remove(ctx context.Context, c containers.Cluster) error {
 	if err := c.Session.WriteRecord(ctx, &session.Record{Phase: session.Removing}); err != nil {
 		return err
 	}
-	return errors.Join(snapshot.ForgetAll(ctx, c.Session), c.Remove(ctx, session.RecordNote), c.Disks.RemoveOfCluster(ctx, ""),
+	return errors.Join(snapshot.ForgetAll(ctx, c.Session), c.Remove(ctx, session.RecordNote),
+		c.Disks.RemoveOfCluster(ctx, ""),
 		os.RemoveAll(c.Session.SharedDir()), os.RemoveAll(c.Session.ComponentsPath()))
 }
 
@@ -135,13 +136,16 @@ func CleanLosses(ctx context.Context, options Options) ([]string, error) {
 
 // RecreateLosses lists what Up with Options.Recreate removes for good.
 func RecreateLosses(ctx context.Context, options Options) ([]string, error) {
-	return session.Get(ctx, options.Selection, session.Requirements{}, func(s *session.Session, state topology.State) ([]string, error) {
-		return losses(ctx, s, state, func(name string) bool { return name == snapshot.First })
-	})
+	return session.Get(ctx, options.Selection, session.Requirements{},
+		func(s *session.Session, state topology.State) ([]string, error) {
+			return losses(ctx, s, state, func(name string) bool { return name == snapshot.First })
+		})
 }
 
 // losses lists all hosts, and the snapshots that are removed with them.
-func losses(ctx context.Context, s *session.Session, state topology.State, goes func(snapshot string) bool) (all []string, err error) {
+func losses(
+	ctx context.Context, s *session.Session, state topology.State, goes func(snapshot string) bool,
+) (all []string, err error) {
 	for _, name := range state.Names() {
 		all = append(all, hostLoss(name))
 	}

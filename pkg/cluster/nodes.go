@@ -22,7 +22,9 @@ import (
 
 // AddNode adds a node and returns its name. If it fails, it removes what it has
 // created, unless Options.Retain is set.
-func AddNode(ctx context.Context, options Options, spec topology.Spec, emit func(session.HostEvent)) (name string, err error) {
+func AddNode(
+	ctx context.Context, options Options, spec topology.Spec, emit func(session.HostEvent),
+) (name string, err error) {
 	c, err := openChange(ctx, options, emit)
 	if err != nil {
 		return "", err
@@ -90,7 +92,8 @@ func (c change) joining(ctx context.Context) (change, *joining.Joining, error) {
 	if err != nil {
 		return c, nil, err
 	}
-	c.source.shared = c.options.Bundle != "" || access.Run(ctx, c.cluster.Session.Node(controlPlane.Name), "test", "-e", testhost.SharedDir+"/"+session.BundleName) == nil
+	c.source.shared = c.options.Bundle != "" || access.Run(ctx, c.cluster.Session.Node(controlPlane.Name), "test", "-e",
+		testhost.SharedDir+"/"+session.BundleName) == nil
 	asNew := c
 	asNew.state = topology.State{} // a node that a killed run did not finish counts as new
 	return c, asNew.join(controlPlane.ClusterNode), nil
@@ -104,7 +107,8 @@ func (c change) addPlan(n topology.ClusterNode, join *joining.Joining, prepared 
 		{prepared.CopyTo([]testhost.Machine{c.machine(n)}).If(!c.state.Has(n.Name))},
 		{setup.Boot(n)},
 		{remote.PutBinary(c.cluster.Session, n.Name, c.options.Binary)},
-		{join.OpenControlPlanes().If(controlPlane)}, {join.Step(n)}, {join.CloseControlPlanes().If(controlPlane)}, {join.Adapt().If(controlPlane)},
+		{join.OpenControlPlanes().If(controlPlane)}, {join.Step(n)}, {join.CloseControlPlanes().If(controlPlane)},
+		{join.Adapt().If(controlPlane)},
 	}
 }
 
@@ -125,10 +129,15 @@ func canJoin(t topology.Topology, n topology.ClusterNode, joined []string) error
 			Remedy: "use another --name, or `kube-bootstrap node start " + n.Name + " --cluster " + t.Cluster() + "`"})
 	}
 	if n.Role == topology.ControlPlane && t.ControlPlanes() > topology.MaxControlPlanes {
-		errs = append(errs, &step.Problem{Name: "cluster-size", Text: fmt.Sprintf("cluster %s has %d control planes", t.Cluster(), topology.MaxControlPlanes), Remedy: "add workers"})
+		errs = append(errs, &step.Problem{
+			Name: "cluster-size", Text: fmt.Sprintf("cluster %s has %d control planes",
+				t.Cluster(), topology.MaxControlPlanes), Remedy: "add workers",
+		})
 	}
 	if !topology.HasRoom(t.Subnet(), n.Addr) {
-		errs = append(errs, &step.Problem{Name: "cluster-subnet", Text: fmt.Sprintf("%s has no address left", t.Subnet()), Remedy: "remove a node"})
+		errs = append(errs, &step.Problem{
+			Name: "cluster-subnet", Text: fmt.Sprintf("%s has no address left", t.Subnet()), Remedy: "remove a node",
+		})
 	}
 	return errors.Join(errs...)
 }
@@ -141,7 +150,9 @@ func (c change) takeBack(ctx context.Context, n topology.ClusterNode) error {
 }
 
 // StopNode moves a node's pods away, unless force is set, and shuts the node down.
-func StopNode(ctx context.Context, options Options, name string, force bool, drain node.Drain, emit func(session.HostEvent)) error {
+func StopNode(
+	ctx context.Context, options Options, name string, force bool, drain node.Drain, emit func(session.HostEvent),
+) error {
 	c, n, err := openNode(ctx, options, name, emit)
 	if err != nil {
 		return err
@@ -180,7 +191,9 @@ func StartNode(ctx context.Context, options Options, name string, emit func(sess
 
 // RemoveNode removes a node from its cluster together with its host. With force
 // it does not move the pods first, and the node need not run.
-func RemoveNode(ctx context.Context, options Options, name string, force bool, drain node.Drain, emit func(session.HostEvent)) error {
+func RemoveNode(
+	ctx context.Context, options Options, name string, force bool, drain node.Drain, emit func(session.HostEvent),
+) error {
 	c, n, err := openNode(ctx, options, name, emit)
 	if err != nil {
 		return err
@@ -194,13 +207,16 @@ func RemoveNode(ctx context.Context, options Options, name string, force bool, d
 	}
 	setup := c.options.setup(c.cluster, c.nodes)
 	return c.run(ctx, step.Plan{
-		{setup.Share()}, {setup.Boot(n)}, {c.object(ctx, n).Drain(drain)}, {c.turndown(n)}, {c.object(ctx, n).Forget()}, {c.machine(n).Remove()},
+		{setup.Share()}, {setup.Boot(n)}, {c.object(ctx, n).Drain(drain)}, {c.turndown(n)}, {c.object(ctx, n).Forget()},
+		{c.machine(n).Remove()},
 	})
 }
 
 // NodeLosses lists what RemoveNode removes for good. It returns the problems
 // that RemoveNode returns before it changes anything.
-func NodeLosses(ctx context.Context, options Options, name string, force bool, drain node.Drain) (losses []string, err error) {
+func NodeLosses(
+	ctx context.Context, options Options, name string, force bool, drain node.Drain,
+) (losses []string, err error) {
 	c, n, err := openNode(ctx, options, name, nil)
 	if err != nil {
 		return nil, err
@@ -265,7 +281,9 @@ func (c change) forgetFrom(n topology.ClusterNode) step.Step {
 
 // knows reports whether the cluster has a node: as an object, or as a member of
 // its etcd that was about to become a node.
-func knows(ctx context.Context, s *session.Session, controlPlane topology.NodeState, n topology.ClusterNode) (bool, error) {
+func knows(
+	ctx context.Context, s *session.Session, controlPlane topology.NodeState, n topology.ClusterNode,
+) (bool, error) {
 	joined, err := apiserver.NodeNames(ctx, s)
 	if err != nil || slices.Contains(joined, n.Name) {
 		return true, err

@@ -50,6 +50,7 @@ type Options struct {
 	KeepImages    bool // Clean keeps the host images
 	FirstSnapshot bool // save a snapshot when the cluster is up for the first time
 	Recreate      bool // remove the cluster first, but not its snapshots
+	Incomplete    bool // Up is called again, with more: until then it does not record that the cluster is up
 
 	Made config.ClusterRecord // the settings, to be recorded with the cluster
 
@@ -101,15 +102,18 @@ func BadBundle(path string, bare bool) error {
 		err = fmt.Errorf("%s does not exist", path) // the remedy is below
 	}
 	if err != nil {
-		return &step.Problem{Name: "bundle", Text: fmt.Sprintf("--bundle: %v", err), Remedy: "make it with `kube-bootstrap offline build` or `offline pull`"}
+		return &step.Problem{
+			Name: "bundle", Text: fmt.Sprintf("--bundle: %v", err),
+			Remedy: "make it with `kube-bootstrap offline build` or `offline pull`",
+		}
 	}
 	defer b.Close()
 	if b.Manifest.Base == nil || bare {
 		return nil
 	}
 	return &step.Problem{
-		Name: "bundle", Text: fmt.Sprintf("--bundle: %s needs the bundle of Kubernetes %s as its base, "+
-			"and the nodes of a cluster load one bundle", path, b.Manifest.Base.Kubernetes),
+		Name: "bundle", Text: fmt.Sprintf("--bundle: %s needs the bundle of Kubernetes %s as its base, and the nodes "+
+			"of a cluster load one bundle", path, b.Manifest.Base.Kubernetes),
 		Remedy: "give a bundle that was made without --base",
 	}
 }

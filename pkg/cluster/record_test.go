@@ -53,16 +53,22 @@ func TestARecordIsReadByOtherPrograms(t *testing.T) {
 }
 
 func TestWhatAClusterThatIsOffHasToBeGiven(t *testing.T) {
-	then := recordOf(t, Options{Request: topology.Request{Nodes: []topology.Spec{{Role: topology.ControlPlane}, {Role: topology.Worker, Name: "db"}}}, Made: config.ClusterRecord{Given: map[string]string{"restartPolicy": "no"}}})
+	then := recordOf(t, Options{
+		Request: topology.Request{Nodes: []topology.Spec{{Role: topology.ControlPlane},
+			{Role: topology.Worker, Name: "db"}}},
+		Made: config.ClusterRecord{Given: map[string]string{"restartPolicy": "no"}},
+	})
 	same := then
 	same.Program = "another"
 	if then.Asks(same) {
 		t.Error("the same cluster asks for something")
 	}
 	for what, now := range map[string]session.Record{
-		"a node":            {Nodes: []topology.Spec{{Name: "web", Role: topology.Worker}}},
-		"a label of a node": {Nodes: []topology.Spec{{Name: "db", Role: topology.Worker, Args: []string{"--node-label=a=b"}}}},
-		"a setting":         {Settings: config.ClusterRecord{Given: map[string]string{"restartPolicy": "always"}}},
+		"a node": {Nodes: []topology.Spec{{Name: "web", Role: topology.Worker}}},
+		"a label of a node": {Nodes: []topology.Spec{{
+			Name: "db", Role: topology.Worker, Args: []string{"--node-label=a=b"},
+		}}},
+		"a setting": {Settings: config.ClusterRecord{Given: map[string]string{"restartPolicy": "always"}}},
 	} {
 		if !then.Asks(now) {
 			t.Errorf("%s is not asked for", what)

@@ -78,13 +78,14 @@ func roleName(role topology.Role) string {
 // NodeNames returns the nodes of a cluster without asking any of them.
 func NodeNames(ctx context.Context, options session.Selection) ([]NodeSummary, error) {
 	scope := session.Requirements{Needs: session.ACluster}
-	return session.Get(ctx, options, scope, func(_ *session.Session, state topology.State) (all []NodeSummary, err error) {
-		for _, n := range state.ByAddress() {
-			all = append(all, NodeSummary{n.Name, roleName(n.Role), n.Addr, n.State, n.Image})
-		}
-		slices.SortStableFunc(all, func(a, b NodeSummary) int { return cmp.Compare(a.Role, b.Role) })
-		return all, nil
-	})
+	return session.Get(ctx, options, scope,
+		func(_ *session.Session, state topology.State) (all []NodeSummary, err error) {
+			for _, n := range state.ByAddress() {
+				all = append(all, NodeSummary{n.Name, roleName(n.Role), n.Addr, n.State, n.Image})
+			}
+			slices.SortStableFunc(all, func(a, b NodeSummary) int { return cmp.Compare(a.Role, b.Role) })
+			return all, nil
+		})
 }
 
 // NodeAddr returns the address of a node.
@@ -101,42 +102,45 @@ func NodeAddr(ctx context.Context, options session.Selection, name string) (neti
 // host of this node.
 func Status(ctx context.Context, options session.Selection, name string) ([]remote.HostStatus, error) {
 	scope := session.Requirements{Needs: session.Nodes}
-	return session.Get(ctx, options, scope, func(s *session.Session, state topology.State) ([]remote.HostStatus, error) {
-		if name == "" {
-			return remote.Statuses(ctx, s, state.ByAddress()), nil
-		}
-		n, err := state.Topology(s.Name).Pick(name)
-		if err != nil {
-			return nil, err
-		}
-		one, _ := state.Node(n.Name)
-		return []remote.HostStatus{remote.Status(ctx, s, one)}, nil
-	})
+	return session.Get(ctx, options, scope,
+		func(s *session.Session, state topology.State) ([]remote.HostStatus, error) {
+			if name == "" {
+				return remote.Statuses(ctx, s, state.ByAddress()), nil
+			}
+			n, err := state.Topology(s.Name).Pick(name)
+			if err != nil {
+				return nil, err
+			}
+			one, _ := state.Node(n.Name)
+			return []remote.HostStatus{remote.Status(ctx, s, one)}, nil
+		})
 }
 
 // Recorded returns the settings that a cluster was created with. For a cluster
 // that is not finished it returns the known part, and nil if no cluster exists.
 func Recorded(ctx context.Context, options session.Selection) (*session.Record, error) {
-	return session.Get(ctx, options, session.Requirements{}, func(s *session.Session, _ topology.State) (*session.Record, error) {
-		r, err := s.Record(ctx)
-		if err != nil || r.Removing() {
-			return r, err
-		}
-		notes, err := s.Notes().All(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if name := notes[session.RestoringNote]; name != "" { // the next run continues the restore, so the snapshot's settings apply
-			if r, err = snapshot.Settings(ctx, s, name); err != nil {
+	return session.Get(ctx, options, session.Requirements{},
+		func(s *session.Session, _ topology.State) (*session.Record, error) {
+			r, err := s.Record(ctx)
+			if err != nil || r.Removing() {
+				return r, err
+			}
+			notes, err := s.Notes().All(ctx)
+			if err != nil {
 				return nil, err
 			}
-		}
-		if r == nil {
-			return unfinished(ctx, s)
-		}
-		r.Bundle = s.Bundle()
-		return r, nil
-	})
+			// the next run continues the restore, so the snapshot's settings apply
+			if name := notes[session.RestoringNote]; name != "" {
+				if r, err = snapshot.Settings(ctx, s, name); err != nil {
+					return nil, err
+				}
+			}
+			if r == nil {
+				return unfinished(ctx, s)
+			}
+			r.Bundle = s.Bundle()
+			return r, nil
+		})
 }
 
 // unfinished returns the record of a cluster that has never been up: only its subnet is known.
@@ -146,10 +150,12 @@ func unfinished(ctx context.Context, s *session.Session) (*session.Record, error
 	if err != nil || at < 0 {
 		return nil, err
 	}
-	return &session.Record{Settings: config.ClusterRecord{Given: map[string]string{"dindSubnet": all[at].Subnet.String()}}}, nil
+	given := map[string]string{"dindSubnet": all[at].Subnet.String()}
+	return &session.Record{Settings: config.ClusterRecord{Given: given}}, nil
 }
 
 // Exists reports whether any part of a cluster exists.
 func Exists(ctx context.Context, options session.Selection) (bool, error) {
-	return session.Get(ctx, options, session.Requirements{}, func(s *session.Session, _ topology.State) (bool, error) { return s.Exists(ctx) })
+	return session.Get(ctx, options, session.Requirements{},
+		func(s *session.Session, _ topology.State) (bool, error) { return s.Exists(ctx) })
 }

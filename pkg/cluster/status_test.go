@@ -21,7 +21,8 @@ func machinesOf(t *testing.T) (session.Selection, providertest.Directories) {
 	t.Helper()
 	d := providertest.New(t)
 	controlPlane := topology.Spec{Name: "board", Role: topology.ControlPlane}
-	root := d.Add(t, "k", topology.ClusterNode{Name: "k-board", Role: controlPlane.Role, Addr: netip.MustParseAddr("192.0.2.7"),
+	root := d.Add(t, "k", topology.ClusterNode{Name: "k-board", Role: controlPlane.Role,
+		Addr: netip.MustParseAddr("192.0.2.7"),
 		Spec: controlPlane})
 	program := must.Write(t, filepath.Join(root, d.ProgramPath()), "#!/bin/sh\necho '{\"upToDate\": true}'\n")
 	must.NoError(t, os.Chmod(program, 0o755))
@@ -53,20 +54,6 @@ func TestAClusterWhoseNodesAreNoContainersIsListed(t *testing.T) {
 	}
 }
 
-func TestTheStatusOfNodesThatAreNoContainers(t *testing.T) {
-	options, _ := machinesOf(t)
-	all, err := Status(t.Context(), options, "")
-	must.NoError(t, err)
-	if len(all) != 2 || string(all[0].Report) != "{\"upToDate\": true}\n" || all[1].Report != nil ||
-		all[1].State != "off" {
-		t.Errorf("got %+v", all)
-	}
-	one, err := Status(t.Context(), options, "attic")
-	if err != nil || len(one) != 1 || one[0].Name != "k-attic" {
-		t.Errorf("got %+v, %v", one, err)
-	}
-}
-
 func TestTheRecordOfNodesThatAreNoContainers(t *testing.T) {
 	options, d := machinesOf(t)
 	if r, err := Recorded(t.Context(), options); r != nil || err != nil {
@@ -82,7 +69,8 @@ func TestTheRecordOfNodesThatAreNoContainers(t *testing.T) {
 func TestMachinesAreNotSwitchedOff(t *testing.T) {
 	options, d := machinesOf(t)
 	for what, err := range map[string]error{
-		"down": Down(t.Context(), Options{Selection: options}), "clean": Clean(t.Context(), Options{Selection: options}),
+		"down":  Down(t.Context(), Options{Selection: options}),
+		"clean": Clean(t.Context(), Options{Selection: options}),
 	} {
 		if found := step.Problems(err); len(found) != 1 || found[0].Name != "machines" {
 			t.Errorf("%s: %v", what, err)

@@ -53,7 +53,7 @@ func (u up) run(ctx context.Context, state topology.State) error {
 	if err == nil && !complete {
 		err = u.create(ctx)
 	}
-	if err != nil {
+	if err != nil || u.options.Incomplete {
 		return err
 	}
 	return u.saveFirst(ctx)
@@ -86,13 +86,18 @@ func (u up) create(ctx context.Context) error {
 		join.Revoke(ctx)
 		return err
 	}
+	if u.options.Incomplete {
+		return nil
+	}
 	return u.finish(ctx)
 }
 
 // begin runs a first step, creates and starts hosts of a topology, and applies a
 // plan to them. If that fails, begin removes everything that it created, unless
 // there were hosts before or Options.Retain is set.
-func begin(ctx context.Context, setup testhost.Setup, o Options, first step.Step, hosts []topology.ClusterNode, plan step.Plan) error {
+func begin(
+	ctx context.Context, setup testhost.Setup, o Options, first step.Step, hosts []topology.ClusterNode, plan step.Plan,
+) error {
 	c := setup.Cluster
 	if err := requirements.Check(ctx, setup, o.Recreate); err != nil {
 		return err

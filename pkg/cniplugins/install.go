@@ -169,7 +169,8 @@ func (i Installer) read(ctx context.Context, missing map[string]digest.Digest) (
 	defer archive.Close()
 	files, err := extract(archive, missing)
 	if err == nil && len(files) != len(missing) {
-		err = fmt.Errorf("the image that holds the CNI plugins has %d of the %d that are missing here", len(files), len(missing))
+		err = fmt.Errorf("the image that holds the CNI plugins has %d of the %d that are missing here",
+			len(files), len(missing))
 	}
 	return files, err
 }
@@ -186,7 +187,8 @@ func extract(archive io.Reader, wanted map[string]digest.Digest) (map[string][]b
 			return nil
 		}
 		if h.Size > largestPlugin {
-			return fmt.Errorf("CNI plugin %s has %d bytes, and more than %d are refused; get another bundle", h.Name, h.Size, largestPlugin)
+			return fmt.Errorf("CNI plugin %s has %d bytes, and more than %d are refused; get another bundle",
+				h.Name, h.Size, largestPlugin)
 		}
 		data, err := io.ReadAll(content)
 		if err == nil && want != "" && digest.FromBytes(data) != want {

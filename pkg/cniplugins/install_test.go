@@ -38,7 +38,9 @@ func (f files) ReadCNIPlugins(_ context.Context, _ string, names []string) io.Re
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
 	for _, name := range names {
-		_ = w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "opt/cni/bin/" + name, Mode: 0o755, Size: int64(len(f[name]))})
+		_ = w.WriteHeader(&tar.Header{
+			Typeflag: tar.TypeReg, Name: "opt/cni/bin/" + name, Mode: 0o755, Size: int64(len(f[name])),
+		})
 		_, _ = io.WriteString(w, f[name])
 	}
 	_ = w.Close()
@@ -56,7 +58,10 @@ func installer(t *testing.T) Installer {
 	t.Helper()
 	from := files{"bridge": fakePlugin(`"1.0.0"`) + "# ours\n", "portmap": fakePlugin(`"1.0.0"`) + "# ours too\n",
 		"host-local": fakePlugin(`"1.0.0"`), "loopback": fakePlugin(`"1.0.0"`)}
-	return Installer{Files: host.Files{Root: t.TempDir()}, Arch: "amd64", Open: func(context.Context) (PluginSource, error) { return from, nil }}
+	return Installer{
+		Files: host.Files{Root: t.TempDir()}, Arch: "amd64",
+		Open: func(context.Context) (PluginSource, error) { return from, nil },
+	}
 }
 
 func (i Installer) put(t *testing.T, name, content string, mode os.FileMode) string {
@@ -232,7 +237,9 @@ func TestAnInterruptedInstallLeavesNothing(t *testing.T) {
 // TestAHugePluginIsRefused before it is read into memory.
 func TestAHugePluginIsRefused(t *testing.T) {
 	var archive bytes.Buffer
-	must.NoError(t, tar.NewWriter(&archive).WriteHeader(&tar.Header{Name: "bridge", Typeflag: tar.TypeReg, Mode: 0o755, Size: 1 << 30}))
+	must.NoError(t, tar.NewWriter(&archive).WriteHeader(&tar.Header{
+		Name: "bridge", Typeflag: tar.TypeReg, Mode: 0o755, Size: 1 << 30,
+	}))
 	_, err := extract(&archive, map[string]digest.Digest{"bridge": digest.FromString("x")})
 	if err == nil || !strings.Contains(err.Error(), "CNI plugin bridge has 1073741824 bytes") {
 		t.Errorf("got %v", err)

@@ -163,7 +163,8 @@ func (i Installer) undo(ctx context.Context) error {
 		return err
 	}
 	if len(record) == 0 && i.Files.Exists(recordPath) {
-		step.Leave(ctx, "the plugins in "+image.CNIDir+": "+recordPath+" is damaged, so kube-bootstrap does not know its own plugins; remove the plugins that no network uses")
+		step.Leave(ctx, "the plugins in "+image.CNIDir+": "+recordPath+
+			" is damaged, so kube-bootstrap does not know its own plugins; remove the plugins that no network uses")
 	}
 	for name, entry := range record {
 		if err := i.undoOne(ctx, name, entry); err != nil {
@@ -204,7 +205,8 @@ func (i Installer) restore(ctx context.Context, name string, mode os.FileMode, c
 	case err != nil:
 		return err
 	case changed:
-		step.Leave(ctx, at+": it was changed since kube-bootstrap replaced it; the original is "+at+".before-kube-bootstrap")
+		step.Leave(ctx, at+": it was changed since kube-bootstrap replaced it; the original is "+at+
+			".before-kube-bootstrap")
 		at += ".before-kube-bootstrap"
 	}
 	if err := i.Files.Write(at, old, mode); err != nil {

@@ -77,8 +77,8 @@ func parseIssuer(s string) (url.URL, error) {
 	return u, nil
 }
 
-// groupsPrefix refuses an empty prefix: with the name of a group of the cluster,
-// a provider could make its users administrators.
+// groupsPrefix refuses an empty prefix: with the name of a group of the cluster, a provider could make its
+// users administrators.
 func groupsPrefix(s string) string {
 	if s == "-" || strings.HasPrefix(s, "system:") || strings.HasPrefix(s, "kube-bootstrap:") {
 		return "must be a word that no group of the cluster begins with, such as oidc:"

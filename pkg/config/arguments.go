@@ -14,16 +14,16 @@ import (
 // Arguments are flags of a component with their values, by name without dashes.
 type Arguments map[string]string
 
-// additive lists flags whose default values the cluster needs. Over appends the user's
-// values to them.
+// additive lists flags whose default values the cluster needs. Over appends the user's values to them.
 var additive = []string{"enable-admission-plugins", "controllers"}
 
-// Over returns args in which the values of a replace the values of the same flags,
-// and then the further flags of a, sorted.
+// Over returns args in which the values of a replace the values of the same flags, and then the further flags
+// of a, sorted.
 func (a Arguments) Over(args []string) []string {
 	all := slices.Clone(args)
 	for _, name := range slices.Sorted(maps.Keys(a)) {
-		at := slices.IndexFunc(all, func(arg string) bool { return arg == "--"+name || strings.HasPrefix(arg, "--"+name+"=") })
+		at := slices.IndexFunc(all,
+			func(arg string) bool { return arg == "--"+name || strings.HasPrefix(arg, "--"+name+"=") })
 		switch {
 		case at < 0:
 			all = append(all, "--"+name+"="+a[name])
@@ -66,8 +66,8 @@ func asJSON[M ~map[string]V, V any](m M) string {
 // parseLines reads arguments that only lines separate.
 func parseLines(text string) (Arguments, error) { return parseArguments(text, "\n") }
 
-// parseArguments reads one mapping or NAME=VALUE from each line. Separators
-// are the characters that end a NAME=VALUE.
+// parseArguments reads one mapping or NAME=VALUE from each line. Separators are the characters that end a
+// NAME=VALUE.
 func parseArguments(text, separators string) (Arguments, error) {
 	all := Arguments{}
 	for line := range strings.SplitSeq(text, "\n") {
@@ -79,7 +79,8 @@ func parseArguments(text, separators string) (Arguments, error) {
 			err = given.add(strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(separators, r) }))
 		}
 		if err != nil {
-			return nil, fmt.Errorf("must be NAME=VALUE without dashes, such as v=4, or names with single values: {v: 4}")
+			return nil, fmt.Errorf("must be NAME=VALUE without dashes, such as v=4, or names with single values: " +
+				"{v: 4}")
 		}
 		maps.Copy(all, given)
 	}

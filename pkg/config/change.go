@@ -1,23 +1,20 @@
 package config
 
-// Mutability says whether a later run may change a setting of an installed host, as
-// the docs show it. Every row must state one.
+// Mutability says whether a later run may change a setting of an installed host, as the docs show it. Every row
+// must state one.
 type Mutability string
 
 // The values of Change.
 const (
 	// Never: the cluster, or the host's membership in it, depends on the value.
 	Never Mutability = "no"
-	// NeverOnControlPlane: a control plane cannot change it; on a worker, the next
-	// run applies it.
+	// NeverOnControlPlane: a control plane cannot change it; on a worker, the next run applies it.
 	NeverOnControlPlane Mutability = "on a worker"
 	// Freely: the next run of the command applies it.
 	Freely Mutability = "yes"
-	// OnCluster: the next run applies it, and all hosts of a cluster must
-	// agree.
+	// OnCluster: the next run applies it, and all hosts of a cluster must agree.
 	OnCluster Mutability = "yes, on all hosts"
-	// EachRun: later runs do not use the value, because it applies to a single run or
-	// to joining.
+	// EachRun: later runs do not use the value, because it applies to a single run or to joining.
 	EachRun Mutability = "not saved"
 )
 
@@ -41,9 +38,8 @@ func SharedFixed(s Setting) bool { return s.Shared && s.Change == Never }
 // IsShared reports whether all hosts of a cluster have the same value.
 func IsShared(s Setting) bool { return s.Shared }
 
-// WithInForce returns c with the values of inForce for the selected settings.
-// It also returns those settings for which a user gave another value; a default
-// value is never a difference.
+// WithInForce returns c with the values of inForce for the selected settings. It also returns those settings
+// for which a user gave another value; a default value is never a difference.
 func (c Config) WithInForce(some func(Setting) bool, inForce Config, given Origins) (Config, []Difference) {
 	var differences []Difference
 	for _, s := range settings {

@@ -22,12 +22,18 @@ func on[T any](check func(T) string) func(field any) string {
 
 // The checks of texts that have a form.
 var (
-	interfaceName  = like(`^[^\s/:]{1,15}$`, "must be the name of an interface, such as eth0")
-	restartPolicy  = like(`^(no|always|unless-stopped|on-failure(:[0-9]+)?)$`, "must be no, on-failure, on-failure:N, always or unless-stopped")
-	clusterName    = like(`^[a-z]([-a-z0-9]{0,38}[a-z0-9])?$`, "must be lower-case letters, digits and -, a letter first, at most 40")
-	token          = like(`^[a-z0-9]{6}\.[a-z0-9]{16}$`, "must be 6 characters, a dot and 16 characters, all of a-z and 0-9; `kube-bootstrap token create` on the control-plane host prints one")
-	caCertHash     = like(`^sha256:[0-9a-f]{64}$`, "must be sha256: and 64 hex digits; `kube-bootstrap token create` on the control-plane host prints it")
-	certificateKey = like(`^[0-9a-f]{64}$`, "must be 64 hex digits; `kube-bootstrap token create --control-plane` on a control-plane host prints it")
+	interfaceName = like(`^[^\s/:]{1,15}$`, "must be the name of an interface, such as eth0")
+	restartPolicy = like(`^(no|always|unless-stopped|on-failure(:[0-9]+)?)$`,
+		"must be no, on-failure, on-failure:N, always or unless-stopped")
+	clusterName = like(`^[a-z]([-a-z0-9]{0,38}[a-z0-9])?$`,
+		"must be lower-case letters, digits and -, a letter first, at most 40")
+	token = like(`^[a-z0-9]{6}\.[a-z0-9]{16}$`,
+		"must be 6 characters, a dot and 16 characters, all of a-z and 0-9; `kube-bootstrap token create` on the "+
+			"control-plane host prints one")
+	caCertHash = like(`^sha256:[0-9a-f]{64}$`,
+		"must be sha256: and 64 hex digits; `kube-bootstrap token create` on the control-plane host prints it")
+	certificateKey = like(`^[0-9a-f]{64}$`,
+		"must be 64 hex digits; `kube-bootstrap token create --control-plane` on a control-plane host prints it")
 )
 
 // The checks of ports.
@@ -95,7 +101,8 @@ func certificateNames(names []string) string {
 	for _, name := range names {
 		_, err := netip.ParseAddr(name)
 		if err != nil && domainName(strings.TrimPrefix(name, "*.")) != "" {
-			return "must be DNS names, such as k8s.example.com or *.example.com, and IP addresses; " + strconv.Quote(name) + " is neither"
+			return "must be DNS names, such as k8s.example.com or *.example.com, and IP addresses; " +
+				strconv.Quote(name) + " is neither"
 		}
 	}
 	return ""

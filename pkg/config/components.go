@@ -14,8 +14,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/spelling"
 )
 
-// Components are the settings of single components. The components of one kind have
-// the same settings on all hosts.
+// Components are the settings of single components. The components of one kind have the same settings on all
+// hosts.
 type Components struct {
 	APIServer, ControllerManager, Scheduler, Etcd, Kubelet Component
 
@@ -52,10 +52,12 @@ type program struct {
 }
 
 var programs = []program{
-	{"kube-apiserver", "apiserver", "apiserver-arg", controlPlanes, func(c *Components) *Component { return &c.APIServer }},
+	{"kube-apiserver", "apiserver", "apiserver-arg", controlPlanes,
+		func(c *Components) *Component { return &c.APIServer }},
 	{"kube-controller-manager", "controllerManager", "controller-manager-arg", controlPlanes,
 		func(c *Components) *Component { return &c.ControllerManager }},
-	{"kube-scheduler", "scheduler", "scheduler-arg", controlPlanes, func(c *Components) *Component { return &c.Scheduler }},
+	{"kube-scheduler", "scheduler", "scheduler-arg", controlPlanes,
+		func(c *Components) *Component { return &c.Scheduler }},
 	{"etcd", "etcd", "etcd-arg", controlPlanes, func(c *Components) *Component { return &c.Etcd }},
 	{"kubelet", "kubelet", "kubelet-arg", hosts, func(c *Components) *Component { return &c.Kubelet }},
 }
@@ -120,14 +122,15 @@ func (c Config) release(program string) string {
 	return c.EtcdVersion
 }
 
-// unknownNames reports the flags and feature gates that a component does not
-// have at its version, and the flags that the cluster depends on.
+// unknownNames reports the flags and feature gates that a component does not have at its version, and the flags
+// that the cluster depends on.
 func (c Config) unknownNames(wrong func(name, value, format string, args ...any)) {
 	for _, p := range programs {
 		release, args := c.release(p.name), p.of(&c.Components).ExtraArgs
 		known, err := catalog.KnownFlags(p.name, release)
 		for _, name := range slices.Sorted(maps.Keys(args)) {
-			must := cmp.Or(components.Flag(p.name, name, args[name]), knownName(name, "flag of "+p.name+" "+release, known, err))
+			must := cmp.Or(components.Flag(p.name, name, args[name]),
+				knownName(name, "flag of "+p.name+" "+release, known, err))
 			if must != "" {
 				wrong(p.extraArgs(), name, "%s", must)
 			}
@@ -135,7 +138,8 @@ func (c Config) unknownNames(wrong func(name, value, format string, args ...any)
 	}
 	known, err := catalog.KnownGates(c.KubernetesVersion)
 	for _, name := range slices.Sorted(maps.Keys(c.FeatureGates)) {
-		if must := knownName(name, "alpha or beta feature gate of Kubernetes "+c.KubernetesVersion, known, err); must != "" {
+		if must := knownName(name, "alpha or beta feature gate of Kubernetes "+c.KubernetesVersion, known,
+			err); must != "" {
 			wrong("featureGates", name, "%s", must)
 		}
 	}
@@ -151,8 +155,8 @@ func knownName(name, what string, known []string, err error) string {
 	return "is no " + what + cmp.Or(spelling.Meant(name, known), "; --help of the component lists all of them")
 }
 
-// newerFields reports the kubelet fields, of all nodes and of single ones, that
-// the kubelet of the wanted version does not have.
+// newerFields reports the kubelet fields, of all nodes and of single ones, that the kubelet of the wanted
+// version does not have.
 func (c Config) newerFields(wrong func(name, value, format string, args ...any)) {
 	check := func(path, own string) {
 		var given map[string]json.RawMessage

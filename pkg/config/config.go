@@ -1,7 +1,6 @@
-// Package config is the one configuration of kube-bootstrap. A setting is one
-// row of one table (table.go); its flag, its environment variables, its place in
-// the file, `config view`, its check and its line in docs/configuration.md all
-// come from that row.
+// Package config is the one configuration of kube-bootstrap. A setting is one row of one table (table.go); its
+// flag, its environment variables, its place in the file, `config view`, its check and its line in
+// docs/configuration.md all come from that row.
 //
 //	flag > environment > file > default
 package config
@@ -40,8 +39,8 @@ const (
 	RoleWorker       = "worker"
 )
 
-// Config holds every setting as a value. Load fills it from texts, see kinds. A zero value
-// means that the setting is not set: "find out" or "from the catalogue", as its help says.
+// Config holds every setting as a value. Load fills it from texts, see kinds. A zero value means that the
+// setting is not set: "find out" or "from the catalogue", as its help says.
 type Config struct {
 	KubernetesVersion  string // with v: v1.36.3
 	EtcdVersion        string // with v, or empty

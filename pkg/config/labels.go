@@ -37,8 +37,8 @@ func isPair(key, value string) bool {
 	return len(validation.IsQualifiedName(key)) == 0 && len(validation.IsValidLabelValue(value)) == 0
 }
 
-// A kubelet may set labels of its own node in these domains that Kubernetes
-// reserves, and these labels. The kubelet and the API server reject all others.
+// A kubelet may set labels of its own node in these domains that Kubernetes reserves, and these labels. The
+// kubelet and the API server reject all others.
 // https://github.com/kubernetes/kubernetes/blob/v1.37.2/plugin/pkg/admission/noderestriction/admission.go#L650-L664
 var (
 	allowedPrefixes = []string{"node.kubernetes.io", "kubelet.kubernetes.io"}
@@ -80,7 +80,8 @@ func (t *Taint) UnmarshalText(text []byte) (err error) {
 }
 
 var taintEffects = []string{
-	string(corev1.TaintEffectNoSchedule), string(corev1.TaintEffectPreferNoSchedule), string(corev1.TaintEffectNoExecute),
+	string(corev1.TaintEffectNoSchedule), string(corev1.TaintEffectPreferNoSchedule),
+	string(corev1.TaintEffectNoExecute),
 }
 
 func parseTaint(s string) (Taint, error) {

@@ -25,7 +25,8 @@ func (c Config) overlapping(wrong func(name, value, format string, args ...any))
 	if value != "" && !c.Join && !slices.Contains(c.Addons, AddonMetalLB) {
 		wrong(name, value, "needs the addon %s; add it to addons", AddonMetalLB)
 	}
-	networks := map[string]netip.Prefix{"flannelNetwork": c.FlannelNetwork.IPv4(), "serviceNetwork": c.ServiceNetwork.IPv4()}
+	networks := map[string]netip.Prefix{"flannelNetwork": c.FlannelNetwork.IPv4(),
+		"serviceNetwork": c.ServiceNetwork.IPv4()}
 	for _, r := range c.LoadBalancerAddresses {
 		for other, network := range networks {
 			if r.Overlaps(addresses.Of(network)) {
@@ -40,11 +41,12 @@ func (c Config) overlapping(wrong func(name, value, format string, args ...any))
 	}
 }
 
-// WithoutUnusedAddresses drops the addresses for load balancers that the host or
-// the cluster remembers, if the addon that uses them was removed from the settings.
+// WithoutUnusedAddresses drops the addresses for load balancers that the host or the cluster remembers, if the
+// addon that uses them was removed from the settings.
 func (c Config) WithoutUnusedAddresses(origins Origins) Config {
 	const name = "loadBalancerAddresses"
-	if source := origins[name].Source; !slices.Contains(c.Addons, AddonMetalLB) && (source == FromHost || source == FromCluster) {
+	if source := origins[name].Source; !slices.Contains(c.Addons, AddonMetalLB) &&
+		(source == FromHost || source == FromCluster) {
 		c.LoadBalancerAddresses = nil
 		delete(origins, name)
 	}

@@ -14,7 +14,8 @@ func IsURL(name string) bool {
 
 // IsManifest reports whether a manifest is named by its path.
 func IsManifest(name string) bool {
-	return !IsURL(name) && (strings.Contains(name, "/") || strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml"))
+	return !IsURL(name) && (strings.Contains(name, "/") || strings.HasSuffix(name, ".yaml") ||
+		strings.HasSuffix(name, ".yml"))
 }
 
 func wholeURL(s string) string {
@@ -23,7 +24,8 @@ func wholeURL(s string) string {
 	case err != nil || u.Host == "":
 		return "must be a whole URL, such as https://example.com/manifest.yaml"
 	case u.Scheme == "http" && !strings.HasPrefix(u.Fragment, "sha256:"):
-		return "must begin with https://, or end in #sha256: and the sum of the manifest, as anybody on the way could change it"
+		return "must begin with https://, or end in #sha256: and the sum of the manifest, as anybody on the way " +
+			"could change it"
 	}
 	return ""
 }
@@ -57,7 +59,8 @@ func addons(names []string) string {
 				return wrong
 			}
 		default:
-			return "must be none, " + strings.Join(AddonNames(), ", ") + ", or the path or URL of a manifest; " + strconv.Quote(name) + " is not"
+			return "must be none, " + strings.Join(AddonNames(), ", ") + ", or the path or URL of a manifest; " +
+				strconv.Quote(name) + " is not"
 		}
 	}
 	return ""

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Networks are the networks of one purpose, one for each family of addresses. Only one IPv4
-// network is accepted today.
+// Networks are the networks of one purpose, one for each family of addresses. Only one IPv4 network is accepted
+// today.
 type Networks []netip.Prefix
 
 // IPv4 returns the IPv4 network; it is not valid if the setting is not set.
@@ -24,8 +24,8 @@ func (n Networks) IPv4() netip.Prefix {
 // String returns the networks as a setting lists them.
 func (n Networks) String() string { return list(n, netip.Prefix.String) }
 
-// dns returns the tenth address of the IPv4 network, by convention that of the DNS. It is not
-// valid if the network is smaller.
+// dns returns the tenth address of the IPv4 network, by convention that of the DNS. It is not valid if the
+// network is smaller.
 func (n Networks) dns() netip.Addr {
 	network := n.IPv4()
 	addr := network.Addr()
@@ -82,7 +82,8 @@ func parseAddress(s string) (netip.Addr, error) {
 var (
 	flannelNetwork = sized(8, 23, "is too large: use at most a /8",
 		"is too small: each host gets a /24, so two hosts need at least a /23")
-	serviceNetwork = sized(12, 27, "is too large: the API server takes at most a /12", "is too small: use at least a /27")
+	serviceNetwork = sized(12, 27, "is too large: the API server takes at most a /12",
+		"is too small: use at least a /27")
 )
 
 // sized returns the check of a network whose prefix length has limits.

@@ -24,25 +24,24 @@ type NodeEntry struct {
 	HostImage string // empty: that of the cluster
 	Address   string // of a machine; empty: the node is a container
 
-	// Settings holds the settings of the node itself, of nodeSettings, of nodeFields and
-	// of connection.SSH; all others are zero.
+	// Settings holds the settings of the node itself, of nodeSettings, of nodeFields and of connection.SSH;
+	// all others are zero.
 	Settings Config
 }
 
 // nodeFields are the names of nodeSettings in an entry of nodes.
 var nodeFields = map[string]string{
-	"labels": "nodeLabels", "taints": "nodeTaints", "cpus": "nodeCPUs", "memory": "nodeMemory", "disk": "nodeDisk", "kubelet": "kubeletConfig",
-	"ports": "nodePorts", "mounts": "nodeMounts",
+	"labels": "nodeLabels", "taints": "nodeTaints", "cpus": "nodeCPUs", "memory": "nodeMemory", "disk": "nodeDisk",
+	"kubelet": "kubeletConfig",
+	"ports":   "nodePorts", "mounts": "nodeMounts",
 }
 
 // NodeFields are the names of the fields of an entry of nodes.
-var NodeFields = []string{
-	"role", "name", "count", "address", "ssh", "labels", "taints", "cpus", "memory", "disk", "hostImage", "dockerVersion", "kubelet",
-	"ports", "mounts",
-}
+var NodeFields = []string{"role", "name", "count", "address", "ssh", "labels", "taints", "cpus", "memory", "disk",
+	"hostImage", "dockerVersion", "kubelet", "ports", "mounts"}
 
-// Args returns the node's own settings as flags of its host verb. It includes
-// empty values, because they reset an earlier value.
+// Args returns the node's own settings as flags of its host verb. It includes empty values, because they reset
+// an earlier value.
 func (n NodeEntry) Args() []string {
 	var args []string
 	for _, s := range nodeSettings {

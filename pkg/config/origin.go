@@ -41,7 +41,8 @@ type Origins map[string]Origin
 
 // FromFile reports whether a value comes from a file that was named.
 func (o Origins) FromFile() bool {
-	return slices.ContainsFunc(slices.Collect(maps.Values(o)), func(from Origin) bool { return from.Source == FromFile })
+	return slices.ContainsFunc(slices.Collect(maps.Values(o)),
+		func(from Origin) bool { return from.Source == FromFile })
 }
 
 // Tell joins errors about fields, each with where its value came from.

@@ -8,10 +8,9 @@ import (
 	"strings"
 )
 
-// ClusterRecord holds the settings that a cluster was created with, keyed by the fields
-// of the configuration file. It is stored with the cluster as JSON. A field
-// that is missing in it, or unknown to this program, is not compared, so that a
-// program with more settings or other defaults accepts the same cluster.
+// ClusterRecord holds the settings that a cluster was created with, keyed by the fields of the configuration
+// file. It is stored with the cluster as JSON. A field that is missing in it, or unknown to this program, is
+// not compared, so that a program with more settings or other defaults accepts the same cluster.
 type ClusterRecord struct {
 	Given    map[string]string `json:"given,omitempty"`    // values given by the user
 	Defaults map[string]string `json:"defaults,omitempty"` // all other values, as the program set them at that time
@@ -20,16 +19,16 @@ type ClusterRecord struct {
 // Name returns the setting as the user wrote it.
 func (d Difference) Name() string { return d.From.nameOf(d.Field) }
 
-// describing returns the settings of `cluster up` that define the cluster,
-// except its nodes, which pkg/cluster compares.
+// describing returns the settings of `cluster up` that define the cluster, except its nodes, which pkg/cluster
+// compares.
 func describing() []Setting {
 	return slices.DeleteFunc(Settings(ClusterUp), func(s Setting) bool {
 		return s.Change == EachRun || slices.Contains([]string{"name", "bundle", "masters", "workers"}, s.Field)
 	})
 }
 
-// changes reports whether `cluster up` can change a setting of an existing
-// cluster. It does not change versions; the host verbs do, one host at a time.
+// changes reports whether `cluster up` can change a setting of an existing cluster. It does not change
+// versions; the host verbs do, one host at a time.
 func (s Setting) changes() bool { return s.Change != Never && !strings.HasSuffix(s.Field, "Version") }
 
 // Value returns the value of a setting; "" if it is not recorded.
@@ -45,8 +44,8 @@ func (m ClusterRecord) recorded(field string) (value string, found bool) {
 	return value, found
 }
 
-// Config returns the recorded settings as values; the others are not set. The error names
-// the recorded values that this program cannot read.
+// Config returns the recorded settings as values; the others are not set. The error names the recorded values
+// that this program cannot read.
 func (m ClusterRecord) Config() (c Config, err error) {
 	var errs []error
 	for _, s := range describing() {
@@ -72,10 +71,9 @@ func (c Config) Record(origins Origins) ClusterRecord {
 	return m
 }
 
-// WithRecord sets each setting that was not given to the value that the cluster was
-// created with. A new cluster gets newClusterAddons. It also returns the settings
-// that were given with another value and that an existing cluster cannot change. The
-// error is that of Made.Config.
+// WithRecord sets each setting that was not given to the value that the cluster was created with. A new cluster
+// gets newClusterAddons. It also returns the settings that were given with another value and that an existing
+// cluster cannot change. The error is that of Made.Config.
 func (c Config) WithRecord(m ClusterRecord, origins Origins) (Config, []Difference, error) {
 	recorded, err := m.Config()
 	if err != nil {
@@ -108,8 +106,7 @@ func (c Config) WithRecord(m ClusterRecord, origins Origins) (Config, []Differen
 	return c.WithoutUnusedAddresses(origins).Complete(), all, nil
 }
 
-// nameOf returns a setting as the user wrote it: a flag, a variable, or a field
-// with its position in the file.
+// nameOf returns a setting as the user wrote it: a flag, a variable, or a field with its position in the file.
 func (o Origin) nameOf(field string) string {
 	if o.Source == FromFile {
 		return field + " (" + o.Where + ")"
@@ -125,8 +122,8 @@ func (o Origins) Said(field string) string {
 	return o[field].nameOf(field)
 }
 
-// Includes reports whether a cluster that was created with m has all values of
-// now. A field that m does not contain counts as equal.
+// Includes reports whether a cluster that was created with m has all values of now. A field that m does not
+// contain counts as equal.
 func (m ClusterRecord) Includes(now ClusterRecord) bool {
 	for _, values := range []map[string]string{now.Given, now.Defaults} {
 		for field, value := range values {
@@ -138,10 +135,9 @@ func (m ClusterRecord) Includes(now ClusterRecord) bool {
 	return true
 }
 
-// WithoutRecordedFiles resets addons and cniPlugin if their values come from the cluster's
-// record: the manifests may no longer exist on this machine, and the hosts have
-// their own copies. With the addons go their addresses. Use it only if the cluster
-// is not created again.
+// WithoutRecordedFiles resets addons and cniPlugin if their values come from the cluster's record: the
+// manifests may no longer exist on this machine, and the hosts have their own copies. With the addons go their
+// addresses. Use it only if the cluster is not created again.
 func (c Config) WithoutRecordedFiles(origins Origins) Config {
 	for _, field := range []string{"addons", "cniPlugin"} {
 		if origins[field].Source == FromCluster {

@@ -12,9 +12,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/mirror"
 )
 
-// registrySettings are the block "registry" of a file. A host that uses a
-// registry saves these settings in a separate file, with the contents of the files
-// that they name.
+// registrySettings are the block "registry" of a file. A host that uses a registry saves these settings in a
+// separate file, with the contents of the files that they name.
 var registrySettings = sharing(Setting{
 	Group: GroupRegistry, Verbs: loads | Push, Unsaved: true, Change: Freely,
 }, []Setting{
@@ -65,7 +64,8 @@ func registry(s string) string {
 // pairs names what of the registry is of no use without another setting.
 func (r RegistrySettings) pairs(missing func(field, because string)) {
 	for _, p := range []struct{ has, needs, hasField, needsField, give string }{
-		{r.Username, r.Password, "registry.username", "registry.passwordFile", "--registry-password-file or " + EnvName("registry-password")},
+		{r.Username, r.Password, "registry.username", "registry.passwordFile",
+			"--registry-password-file or " + EnvName("registry-password")},
 		{r.Password, r.Username, "registry.password", "registry.username", "--registry-username"},
 		{r.Cert, r.Key, "registry.cert", "registry.key", "--registry-key"},
 		{r.Key, r.Cert, "registry.key", "registry.cert", "--registry-cert"},
@@ -76,8 +76,8 @@ func (r RegistrySettings) pairs(missing func(field, because string)) {
 	}
 }
 
-// mirrors names what the mirrors contradict: one another, the private registry, or
-// the local registry of the cluster.
+// mirrors names what the mirrors contradict: one another, the private registry, or the local registry of the
+// cluster.
 func (c Config) mirrors(wrong func(name, value, format string, args ...any)) {
 	var seen []string
 	for _, m := range c.RegistryMirrors {
@@ -85,7 +85,8 @@ func (c Config) mirrors(wrong func(name, value, format string, args ...any)) {
 			wrong("registryMirrors", m.String(), "%s has two mirrors; name one", m.Of)
 		}
 		if c.LocalRegistry != 0 && m.Of == fmt.Sprintf("localhost:%d", c.LocalRegistry) {
-			wrong("registryMirrors", m.String(), "%s is the registry of localRegistry, so it needs no mirror; omit this one", m.Of)
+			wrong("registryMirrors", m.String(),
+				"%s is the registry of localRegistry, so it needs no mirror; omit this one", m.Of)
 		}
 		seen = append(seen, m.Of)
 	}

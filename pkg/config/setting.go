@@ -92,8 +92,8 @@ func Settings(verb Verb) []Setting {
 	return slices.DeleteFunc(slices.Clone(settings), func(s Setting) bool { return verb != Every && s.Verbs&verb == 0 })
 }
 
-// sharing returns the rows with the columns that all of them share, unless a row
-// states a value of its own. The path of a file is never shared among hosts.
+// sharing returns the rows with the columns that all of them share, unless a row states a value of its own. The
+// path of a file is never shared among hosts.
 func sharing(columns Setting, rows []Setting) []Setting {
 	for i := range rows {
 		row := &rows[i]
@@ -113,15 +113,15 @@ func Find(field string) (Setting, bool) {
 	return Setting{}, false
 }
 
-// Kind returns what kind of value a setting has: "string", "bool", "int",
-// "duration", "list", "mapping", "arguments" or "gates".
+// Kind returns what kind of value a setting has: "string", "bool", "int", "duration", "list", "mapping",
+// "arguments" or "gates".
 func (s Setting) Kind() string { return s.at(&Config{}).kind }
 
 // Get returns the value of a setting as text.
 func (s Setting) Get(c Config) string { return s.at(&c).get() }
 
-// Set changes the value of a setting. The error says what the text must be. YAML, in which
-// settings are kept and handed to other hosts, has no bytes that are not UTF-8.
+// Set changes the value of a setting. The error says what the text must be. YAML, in which settings are kept
+// and handed to other hosts, has no bytes that are not UTF-8.
 func (s Setting) Set(c *Config, raw string) error {
 	if !s.Secret && !utf8.ValidString(raw) {
 		return errors.New("must be text in UTF-8")
@@ -129,8 +129,7 @@ func (s Setting) Set(c *Config, raw string) error {
 	return s.at(c).set(raw)
 }
 
-// Must returns what the value of a setting must be if it is invalid, and "" if it is valid or
-// not set.
+// Must returns what the value of a setting must be if it is invalid, and "" if it is valid or not set.
 func (s Setting) Must(c Config) string {
 	v := s.at(&c)
 	if s.check == nil || v.get() == "" {
@@ -170,7 +169,8 @@ const (
 )
 
 // Groups are all groups.
-var Groups = []FlagGroup{GroupMachines, GroupContainers, GroupJoin, GroupCluster, GroupComponents, GroupNetwork, GroupHost, GroupImages, GroupRegistry}
+var Groups = []FlagGroup{GroupMachines, GroupContainers, GroupJoin, GroupCluster, GroupComponents, GroupNetwork,
+	GroupHost, GroupImages, GroupRegistry}
 
 // GroupOf returns the group of a flag; "" if it is no setting.
 func GroupOf(flag string) FlagGroup {
@@ -182,16 +182,17 @@ func GroupOf(flag string) FlagGroup {
 	return ""
 }
 
-// Args returns the settings of verb as flags for kube-bootstrap on another
-// machine, without settings that have their default. It omits secrets, paths of
-// this machine, and settings of a single machine.
+// Args returns the settings of verb as flags for kube-bootstrap on another machine, without settings that have
+// their default. It omits secrets, paths of this machine, and settings of a single machine.
 func (c Config) Args(verb Verb, given Origins) []string {
 	var args []string
 	for _, s := range Settings(verb) {
-		mine := s.Verbs&ClusterUp == 0 && !slices.ContainsFunc(nodeSettings, func(n Setting) bool { return n.Field == s.Field })
+		mine := s.Verbs&ClusterUp == 0 &&
+			!slices.ContainsFunc(nodeSettings, func(n Setting) bool { return n.Field == s.Field })
 		raw := s.at(&c).get()
 		usual := given[s.Field].Source == FromDefault && (s.Default == "" || raw == s.Default)
-		if mine || usual || s.Secret || s.Holds != "" || slices.Contains([]string{"bundle", "bundleBase", "verifyKey", "masterIP"}, s.Field) {
+		if mine || usual || s.Secret || s.Holds != "" ||
+			slices.Contains([]string{"bundle", "bundleBase", "verifyKey", "masterIP"}, s.Field) {
 			continue
 		}
 		args = append(args, "--"+s.Flag+"="+raw)

@@ -17,7 +17,8 @@ var (
 	}
 )
 
-var settings = slices.Concat(clusterSettings, componentSettings, accessSettings, nodeSettings, machineSettings, containerSettings, mirrorSettings, downloadSettings, registrySettings)
+var settings = slices.Concat(clusterSettings, componentSettings, accessSettings, nodeSettings, machineSettings,
+	containerSettings, mirrorSettings, downloadSettings, registrySettings)
 
 var clusterSettings = []Setting{{
 	Field: "kubernetesVersion", Flag: "kubernetes-version", Group: GroupCluster, Env: "K8S_VERSION",
@@ -62,9 +63,10 @@ var clusterSettings = []Setting{{
 	Field: "arch", Flag: "arch", Group: GroupHost, Env: "ARCH", Verbs: loads, Change: Never,
 	Help: "architecture of the images (empty: this machine's)", Values: Arches,
 }, {
-	Field: "ipAddress", Flag: "ip-address", Group: GroupHost, Env: "IP_ADDRESS", Verbs: both, Change: NeverOnControlPlane,
-	Help:  "address at which other hosts reach this host (empty: the address of the default route's interface)",
-	check: on(reachable),
+	Field: "ipAddress", Flag: "ip-address", Group: GroupHost, Env: "IP_ADDRESS", Verbs: both,
+	Change: NeverOnControlPlane,
+	Help:   "address at which other hosts reach this host (empty: the address of the default route's interface)",
+	check:  on(reachable),
 }, {
 	Field: "netInterface", Flag: "net-interface", Group: GroupHost, Env: "NET_INTERFACE", Verbs: both,
 	Change: NeverOnControlPlane,

@@ -9,8 +9,8 @@ import (
 // HostImages are the variants of the host image of a cluster of containers.
 var HostImages = []string{"docker-28.5", "docker-26.1", "docker-29", "docker-ce", "firewalls", "sysv", "openrc"}
 
-// nodeSettings are the settings that differ between nodes: flags of master and worker, and
-// fields of an entry of nodes.
+// nodeSettings are the settings that differ between nodes: flags of master and worker, and fields of an entry
+// of nodes.
 var nodeSettings = sharing(Setting{Group: GroupHost, Verbs: both | NodeAdd, Change: Freely}, []Setting{
 	{
 		Field: "nodeLabels", Flag: "node-label", Help: "labels of this node: KEY=VALUE, comma separated",
@@ -22,8 +22,9 @@ var nodeSettings = sharing(Setting{Group: GroupHost, Verbs: both | NodeAdd, Chan
 		as: cpus,
 	},
 	{
-		Field: "nodeMemory", Flag: "node-memory", Help: "memory that pods on this node may use, such as 2Gi (empty: all)",
-		as: amount,
+		Field: "nodeMemory", Flag: "node-memory",
+		Help: "memory that pods on this node may use, such as 2Gi (empty: all)",
+		as:   amount,
 	},
 	{
 		Field: "nodeDisk", Flag: "node-disk",

@@ -29,8 +29,8 @@ type value struct {
 	field any // pointer to the field of Config
 }
 
-// kind returns a function that returns the value at a field of Config. A text that parse
-// does not accept leaves the field as it is.
+// kind returns a function that returns the value at a field of Config. A text that parse does not accept leaves
+// the field as it is.
 func kind[T any](name string, parse func(string) (T, error), print func(T) string) func(field any) value {
 	return func(field any) value {
 		p := field.(*T)
@@ -63,8 +63,8 @@ var kinds = map[reflect.Type]func(field any) value{
 	reflect.TypeFor[[]PublishedPort]():   listOf(ParsePort, PublishedPort.String),
 	reflect.TypeFor[[]NodeMount]():       listOf(ParseMount, NodeMount.String),
 
-	// Arguments are a mapping in a file, and NAME=VALUE as a flag, which may be
-	// repeated. A mapping on one line is accepted everywhere.
+	// Arguments are a mapping in a file, and NAME=VALUE as a flag, which may be repeated. A mapping on one line
+	// is accepted everywhere.
 	reflect.TypeFor[Arguments](): kind("arguments", parseLines, asJSON[Arguments]),
 	// Gates are arguments that are true or false, and that commas may separate.
 	reflect.TypeFor[map[string]bool](): kind("gates", parseGates, asJSON[map[string]bool]),
@@ -148,8 +148,8 @@ func shortSpan(d time.Duration) string {
 	return s
 }
 
-// quantity returns the kind of quantities of at least this value. A Quantity remembers its
-// text, so each is read from its usual text: equal amounts are equal values.
+// quantity returns the kind of quantities of at least this value. A Quantity remembers its text, so each is
+// read from its usual text: equal amounts are equal values.
 func quantity(least, must string) func(field any) value {
 	minimum := resource.MustParse(least)
 	parse := func(s string) (resource.Quantity, error) {
@@ -183,8 +183,8 @@ func parseURL(s string) (url.URL, error) {
 
 func urlText(u url.URL) string { return u.String() }
 
-// splitList splits at commas only. A space inside an item does not begin a new
-// item; the item's check rejects it.
+// splitList splits at commas only. A space inside an item does not begin a new item; the item's check rejects
+// it.
 func splitList(s string) []string {
 	var items []string
 	for item := range strings.SplitSeq(s, ",") {

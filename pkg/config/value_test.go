@@ -8,20 +8,24 @@ import (
 // canonical contains texts that a setting of that kind or name reads and writes unchanged.
 var canonical = map[string][]string{
 	"bool": {"true", "false"}, "int": {"0", "6443"}, "duration": {"30s", "5m", "1h30m"},
-	"list": {"a", "a,b"}, "mapping": {`{"maxPods":50}`}, "arguments": {`{"v":"4"}`}, "gates": {`{"AllAlpha":false}`}, "string": {"a", "a b"},
+	"list": {"a", "a,b"}, "mapping": {`{"maxPods":50}`}, "arguments": {`{"v":"4"}`}, "gates": {`{"AllAlpha":false}`},
+	"string": {"a", "a b"},
 
 	"flannelNetwork": {"10.1.0.0/16"}, "serviceNetwork": {"10.96.0.0/16"}, "dindSubnet": {"10.192.0.0/16"},
 	"trustedNetworks": {"0.0.0.0/0", "10.1.0.0/16,10.3.0.0/24"},
 	"ipAddress":       {"192.168.1.10"}, "masterIP": {"192.168.1.10"}, "dnsServerIP": {"10.96.0.10"},
 	"loadBalancerAddresses": {"10.0.0.0/24", "10.0.0.9-10.0.0.9", "10.0.0.1-10.0.0.9,fd00::/120"},
 	"registryMirrors":       {"docker.io=a.test:5000/hub", "docker.io=http://a.test,quay.io=b.test"},
-	"downloadMirror":        {"https://a.test/files"}, "cniMirror": {"http://a.test:8080"}, "oidc.issuerURL": {"https://id.example.com/a%2Fb/"},
-	"nodeLabels": {"disk=ssd", "a.test/zone=,b=c"}, "nodeTaints": {"x:NoExecute", "dedicated=db:NoSchedule,x:PreferNoSchedule"},
-	"ssh.port": {"", "2222"},
-	"nodeCPUs": {"1500m", "2"}, "nodeMemory": {"2Gi", "500Mi", "1G"}, "nodeDisk": {"10Gi"}, "localRegistryCache": {"512Mi"},
-	"nodePorts":  {"8080:30080", "0.0.0.0:53:30053/udp", "8080:80,127.0.0.2:8080:80"},
-	"nodeMounts": {"/srv/data:/data", "/a:/b:ro,/c:/d"},
-	"cniPlugin":  {"calico", "/net.yaml", "https://example.com/net.yaml"}, "addons": {"metallb,/a.yaml"},
+	"ssh.port":              {"", "2222"},
+	"downloadMirror":        {"https://a.test/files"}, "cniMirror": {"http://a.test:8080"},
+	"oidc.issuerURL": {"https://id.example.com/a%2Fb/"},
+	"nodeLabels":     {"disk=ssd", "a.test/zone=,b=c"},
+	"nodeTaints":     {"x:NoExecute", "dedicated=db:NoSchedule,x:PreferNoSchedule"},
+	"nodeCPUs":       {"1500m", "2"}, "nodeMemory": {"2Gi", "500Mi", "1G"}, "nodeDisk": {"10Gi"},
+	"localRegistryCache": {"512Mi"},
+	"nodePorts":          {"8080:30080", "0.0.0.0:53:30053/udp", "8080:80,127.0.0.2:8080:80"},
+	"nodeMounts":         {"/srv/data:/data", "/a:/b:ro,/c:/d"},
+	"cniPlugin":          {"calico", "/net.yaml", "https://example.com/net.yaml"}, "addons": {"metallb,/a.yaml"},
 }
 
 func set(t *testing.T, s Setting, c *Config, text string) {
@@ -84,9 +88,12 @@ func canonicalOf(s Setting) string {
 // TestABadTextLeavesTheValue: the error says what the text must be.
 func TestABadTextLeavesTheValue(t *testing.T) {
 	for field, text := range map[string]string{
-		"flannelNetwork": "10.1.0.0/16,fd00::/64", "serviceNetwork": "10.96.0.1/16", "dindSubnet": "fd00::/64", "trustedNetworks": "10.0.0.0/8,x",
-		"ipAddress": "fd00::1", "dnsServerIP": "::ffff:10.96.0.10", "loadBalancerAddresses": "10.0.0.1", "registryMirrors": "docker.io",
-		"downloadMirror": "ftp://a.test", "oidc.issuerURL": "http://a.test", "nodeLabels": "disk", "nodeTaints": "a=b", "nodeCPUs": "0.01",
+		"flannelNetwork": "10.1.0.0/16,fd00::/64", "serviceNetwork": "10.96.0.1/16", "dindSubnet": "fd00::/64",
+		"trustedNetworks": "10.0.0.0/8,x",
+		"ipAddress":       "fd00::1", "dnsServerIP": "::ffff:10.96.0.10", "loadBalancerAddresses": "10.0.0.1",
+		"registryMirrors": "docker.io",
+		"downloadMirror":  "ftp://a.test", "oidc.issuerURL": "http://a.test", "nodeLabels": "disk", "nodeTaints": "a=b",
+		"nodeCPUs":   "0.01",
 		"nodeMemory": "0", "nodeDisk": "-1Gi", "localRegistryCache": "much", "nodePorts": "80", "nodeMounts": "a:b",
 	} {
 		s, found := Find(field)
@@ -101,9 +108,12 @@ func TestABadTextLeavesTheValue(t *testing.T) {
 // TestSpellingsOfOneValueAreEqual: a run with another spelling changes nothing.
 func TestSpellingsOfOneValueAreEqual(t *testing.T) {
 	for field, spellings := range map[string][2]string{
-		"nodeCPUs": {"1.5", "1500m"}, "nodeMemory": {"1024Mi", "1Gi"}, "nodePorts": {"127.0.0.1:80:80/tcp", "80:80"}, "nodeMounts": {"/a/:/b", "/a:/b"},
-		"nodeTaints": {"a=:NoSchedule", "a:NoSchedule"}, "registryMirrors": {"docker.io=https://a.test/", "docker.io=a.test"},
-		"downloadMirror": {"https://a.test/", "https://a.test"}, "timeoutForServices": {"300", "5m"}, "trustedNetworks": {" 10.0.0.0/8, ", "10.0.0.0/8"},
+		"nodeCPUs": {"1.5", "1500m"}, "nodeMemory": {"1024Mi", "1Gi"}, "nodePorts": {"127.0.0.1:80:80/tcp", "80:80"},
+		"nodeMounts":      {"/a/:/b", "/a:/b"},
+		"nodeTaints":      {"a=:NoSchedule", "a:NoSchedule"},
+		"registryMirrors": {"docker.io=https://a.test/", "docker.io=a.test"},
+		"downloadMirror":  {"https://a.test/", "https://a.test"}, "timeoutForServices": {"300", "5m"},
+		"trustedNetworks": {" 10.0.0.0/8, ", "10.0.0.0/8"},
 	} {
 		s, _ := Find(field)
 		var one, other Config

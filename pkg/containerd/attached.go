@@ -45,8 +45,8 @@ type cniResult struct {
 	IPs        []struct{ Address netip.Prefix }
 }
 
-// attachedPods lists the pods with an interface on docker0. It only reads files, because it runs
-// after each change of a link. It skips damaged files, and pods from before the last reboot.
+// attachedPods lists the pods with an interface on docker0. It only reads files, because it runs after each change of
+// a link. It skips damaged files, and pods from before the last reboot.
 func attachedPods(files host.Files) (all []attached) {
 	for _, path := range files.Match("/var/lib/cni/results/" + networkName + "-*") {
 		data, err := files.Read(path)
@@ -92,18 +92,20 @@ func (c cniResult) veth() string {
 	return ""
 }
 
-// FollowLease is the step that keeps pods reachable after a change of the lease. It removes pods
-// whose address is outside of this host's subnet, which the kubelet creates again, and attaches
-// other pods to a new docker0. Pods on the host network are not affected.
+// FollowLease is the step that keeps pods reachable after a change of the lease. It removes pods whose address is
+// outside of this host's subnet, which the kubelet creates again, and attaches other pods to a new docker0. Pods on
+// the host network are not affected.
 func FollowLease(files host.Files, socket Socket, lease func() (subnet.Lease, error)) step.Step {
 	find := func(context.Context) ([]lostPod, error) { return findLost(files, lease) }
-	return repairEach("keep-pods", "keep pods on this host's subnet", find, lostPod.String, func(ctx context.Context, p lostPod) error {
-		if p.detached {
-			return links.AttachToBridge(p.veth, bridgeName)
-		}
-		step.Report(ctx, "remove the pod "+p.pod(), 0, 0)
-		return socket.withCRI(ctx, func(cri runtime.RuntimeServiceClient) error { return removeSandbox(ctx, cri, p.Sandbox) })
-	})
+	return repairEach("keep-pods", "keep pods on this host's subnet", find, lostPod.String,
+		func(ctx context.Context, p lostPod) error {
+			if p.detached {
+				return links.AttachToBridge(p.veth, bridgeName)
+			}
+			step.Report(ctx, "remove the pod "+p.pod(), 0, 0)
+			return socket.withCRI(ctx,
+				func(cri runtime.RuntimeServiceClient) error { return removeSandbox(ctx, cri, p.Sandbox) })
+		})
 }
 
 // lostPod is a pod that cannot be reached.
@@ -172,8 +174,8 @@ var hostPortJumps = []netfilter.Jump{
 
 const portmap = cniBinDir + "/portmap"
 
-// KeepHostPorts is the step that restores the rules by which portmap forwards ports of this host
-// to a new pod. A second call for the same interface adds the missing rules.
+// KeepHostPorts is the step that restores the rules by which portmap forwards ports of this host to a new pod. A
+// second call for the same interface adds the missing rules.
 func KeepHostPorts(files host.Files) step.Step {
 	find := func(context.Context) ([]attached, error) { return withoutHostPorts(files) }
 	difference := func(p attached) string { return "open the host ports of the pod " + p.pod() }
@@ -234,7 +236,8 @@ func openHostPorts(ctx context.Context, p attached) error {
 	}
 	_, err = host.Command{
 		Args: []string{portmap}, Stdin: bytes.NewReader(config),
-		Env: []string{"CNI_COMMAND=ADD", "CNI_CONTAINERID=" + p.Sandbox, "CNI_NETNS=" + p.Netns, "CNI_IFNAME=eth0", "CNI_PATH=" + cniBinDir},
+		Env: []string{"CNI_COMMAND=ADD", "CNI_CONTAINERID=" + p.Sandbox, "CNI_NETNS=" + p.Netns, "CNI_IFNAME=eth0",
+			"CNI_PATH=" + cniBinDir},
 	}.Run(ctx)
 	return step.Wrap(err, "open the host ports of the pod %s", p.pod())
 }

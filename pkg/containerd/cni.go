@@ -26,9 +26,8 @@ const ConfigFile = cniConfDir + "/10-kube-bootstrap.conflist"
 
 const networkName = "kube-bootstrap"
 
-// WriteCNI is the step that configures CNI: pods get an interface on docker0, with an address in
-// the upper half of the subnet; Docker uses the lower half. Apply only
-// writes a file.
+// WriteCNI is the step that configures CNI: pods get an interface on docker0, with an address in the upper half of the
+// subnet; Docker uses the lower half. Apply only writes a file.
 func WriteCNI(files host.Files, lease func() (subnet.Lease, error)) step.Step {
 	tree := func() ([]host.File, error) {
 		leased, err := lease()
@@ -52,9 +51,8 @@ func WriteCNI(files host.Files, lease func() (subnet.Lease, error)) step.Step {
 
 type object = map[string]any
 
-// cniConfig does not set docker0's address (isGateway false), because Docker
-// does, and does not masquerade (ipMasq false), because flanneld does. A pod
-// can reach itself through a Service (hairpinMode).
+// cniConfig does not set docker0's address (isGateway false), because Docker does, and does not masquerade (ipMasq
+// false), because flanneld does. A pod can reach itself through a Service (hairpinMode).
 func cniConfig(subnet netip.Prefix, mtu int) ([]byte, error) {
 	first, last, err := upperHalf(subnet)
 	if err != nil {
@@ -65,11 +63,13 @@ func cniConfig(subnet netip.Prefix, mtu int) ([]byte, error) {
 		"name":       networkName,
 		"plugins": []object{
 			{
-				"type": "bridge", "bridge": bridgeName, "isGateway": false, "ipMasq": false, "hairpinMode": true, "mtu": mtu,
+				"type": "bridge", "bridge": bridgeName, "isGateway": false, "ipMasq": false,
+				"hairpinMode": true, "mtu": mtu,
 				"ipam": object{
 					"type": "host-local",
 					"ranges": [][]object{{{
-						"subnet": subnet.Masked().String(), "rangeStart": first.String(), "rangeEnd": last.String(), "gateway": subnet.Addr().String(),
+						"subnet": subnet.Masked().String(), "rangeStart": first.String(), "rangeEnd": last.String(),
+						"gateway": subnet.Addr().String(),
 					}}},
 					"routes": []object{{"dst": "0.0.0.0/0"}},
 				},
@@ -95,8 +95,8 @@ func addr(n uint32) netip.Addr {
 	return netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, n)))
 }
 
-// CNIProblems returns a problem for each CNI configuration that containerd
-// would use instead of the configuration of this cluster [cni-config].
+// CNIProblems returns a problem for each CNI configuration that containerd would use instead of the configuration of
+// this cluster [cni-config].
 func CNIProblems(files host.Files, ours bool) error {
 	var errs []error
 	for _, pattern := range []string{"*.conf", "*.conflist", "*.json"} {
@@ -104,7 +104,9 @@ func CNIProblems(files host.Files, ours bool) error {
 			if ours && filepath.Base(path) >= filepath.Base(ConfigFile) {
 				continue
 			}
-			errs = append(errs, &step.Problem{Name: "cni-config", Text: path + " configures another pod network, which containerd would use", Remedy: "move it to another directory"})
+			errs = append(errs, &step.Problem{Name: "cni-config",
+				Text:   path + " configures another pod network, which containerd would use",
+				Remedy: "move it to another directory"})
 		}
 	}
 	return errors.Join(errs...)
@@ -114,25 +116,28 @@ func CNIProblems(files host.Files, ours bool) error {
 var otherRecord = host.Record[otherBefore]{Path: host.StateDir + "/other-cni.json", Valid: otherBefore.valid}
 
 // otherDirs are the directories in which CNI plugins create files.
-var otherDirs = []string{cniConfDir, image.CNIDir, "/var/lib/cni/networks", "/var/lib/cni/results", "/var/lib/cni", "/run/flannel", "/var/lib/calico", "/run/calico", "/var/lib/weave"}
+var otherDirs = []string{cniConfDir, image.CNIDir, "/var/lib/cni/networks", "/var/lib/cni/results", "/var/lib/cni",
+	"/run/flannel", "/var/lib/calico", "/run/calico", "/var/lib/weave"}
 
 // otherLinks and otherChains belong to common plugins.
 var (
-	otherLinks  = []string{"cni0", "flannel.*", "flannel-*", "cali*", "vxlan.calico", "weave", "vethwe*", "datapath", "cilium_*"}
+	otherLinks = []string{"cni0", "flannel.*", "flannel-*", "cali*", "vxlan.calico", "weave", "vethwe*",
+		"datapath", "cilium_*"}
 	otherChains = []string{"FLANNEL-", "cali-", "WEAVE", "CILIUM_"}
 )
 
 // LeaveCNIID identifies LeaveCNI.
 const LeaveCNIID step.ID = "other-cni"
 
-// LeaveCNI is the step for a pod network by another plugin. Apply only records the current state.
-// Undo removes what was created since, and routes inside of within.
+// LeaveCNI is the step for a pod network by another plugin. Apply only records the current state. Undo removes what
+// was created since, and routes inside of within.
 func LeaveCNI(files host.Files, socket Socket, within netip.Prefix) step.Step {
 	return step.Step{
 		ID: LeaveCNIID, Name: "leave the pod network to another plugin",
 		Check: func(context.Context) (step.Diff, error) { return otherRecord.Diff(files) },
 		Apply: func(context.Context) error {
-			return otherRecord.Ensure(files, func(error) (otherBefore, error) { return lookOther(files, files.Exists(podsFile)) })
+			return otherRecord.Ensure(files,
+				func(error) (otherBefore, error) { return lookOther(files, files.Exists(podsFile)) })
 		},
 		Undo: func(ctx context.Context) error { return removeOther(ctx, files, socket, within) },
 	}
@@ -156,8 +161,8 @@ func (o otherBefore) valid() error {
 	return nil
 }
 
-// lookOther lists the files of other CNI plugins. If the record was lost, it is late: files of
-// common plugins may have been created since, so the result omits them.
+// lookOther lists the files of other CNI plugins. If the record was lost, it is late: files of common plugins may have
+// been created since, so the result omits them.
 func lookOther(files host.Files, late bool) (otherBefore, error) {
 	before := otherBefore{Dirs: map[string][]string{}}
 	for _, dir := range otherDirs {
@@ -185,7 +190,8 @@ func lookOther(files host.Files, late bool) (otherBefore, error) {
 
 // ofOtherPlugin reports whether a file name is one of a common plugin.
 func ofOtherPlugin(name string) bool {
-	return slices.ContainsFunc([]string{"flannel", "calico", "weave", "cilium"}, func(plugin string) bool { return strings.Contains(name, plugin) })
+	return slices.ContainsFunc([]string{"flannel", "calico", "weave", "cilium"},
+		func(plugin string) bool { return strings.Contains(name, plugin) })
 }
 
 func removeOther(ctx context.Context, files host.Files, socket Socket, within netip.Prefix) error {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/containerd/pluginname"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -20,8 +21,7 @@ const (
 	cniConfDir = "/etc/cni/net.d"
 )
 
-// configMark is the first line of our config. This line identifies our file if the record
-// was lost.
+// configMark is the first line of our config. This line identifies our file if the record was lost.
 const configMark = "# Written by kube-bootstrap; its turndown restores the original file.\n"
 
 // wanted is the configuration that pods need.
@@ -33,7 +33,8 @@ type wanted struct {
 }
 
 // criNames are all names under which CRI can be disabled.
-var criNames = []string{"cri", "io.containerd.grpc.v1.cri", "io.containerd.cri.v1.images", "io.containerd.cri.v1.runtime"}
+var criNames = []string{"cri", "io.containerd.grpc.v1.cri", "io.containerd.cri.v1.images",
+	"io.containerd.cri.v1.runtime"}
 
 // configFile is config.toml, with the names of version 2 or later, and the list of its changes.
 type configFile struct {
@@ -65,9 +66,8 @@ func configProblem(text string) error {
 	return &step.Problem{Name: "containerd-config", Text: configPath + ": " + text, Remedy: "correct it"}
 }
 
-// mergeConfig returns the config with the wanted values, and the changes. It
-// keeps all other values, and does not write defaults. A version of 2 or more
-// stays, because a later containerd reads it too:
+// mergeConfig returns the config with the wanted values, and the changes. It keeps all other values, and does not
+// write defaults. A version of 2 or more stays, because a later containerd reads it too:
 //
 //	version   sandbox image                                   everything else of CRI
 //	2         plugins."io.containerd.grpc.v1.cri".sandbox_image  the same
@@ -127,8 +127,8 @@ func (c *configFile) version() int64 {
 	return version
 }
 
-// withoutOurs returns a config without the values that mergeConfig sets, or
-// nil if nothing else remains. It cannot restore values that these replaced.
+// withoutOurs returns a config without the values that mergeConfig sets, or nil if nothing else remains. It cannot
+// restore values that these replaced.
 func withoutOurs(data []byte, w wanted) ([]byte, error) {
 	c, err := parseConfig(data)
 	if err != nil {
@@ -166,8 +166,8 @@ func (c *configFile) setHosts() error {
 	for _, old := range []string{"mirrors", "configs"} {
 		if set, _ := c.get(c.registry(old)...).(map[string]any); len(set) > 0 {
 			return &step.Problem{
-				Name:   "containerd-registry",
-				Text:   configPath + ": its CRI has registry." + old + ", which containerd does not accept together with a private registry",
+				Name: "containerd-registry", Text: configPath + ": its CRI has registry." + old +
+					", which containerd does not accept together with a private registry",
 				Remedy: "move it into " + hostsDir + " and remove it there",
 			}
 		}
@@ -244,4 +244,33 @@ func (c *configFile) set(value any, path ...string) {
 	}
 	table[path[len(path)-1]] = value
 	c.changes = append(c.changes, fmt.Sprintf("%s = %v", strings.Join(path[2:], "."), value))
+}
+
+// toVersion2 replaces the names of version 1, which is also the version of a file without one, as that of Docker's
+// packages: containerd 2.0 to 2.2 ignores the settings of CRI with them
+// (https://github.com/containerd/containerd/pull/12608). Every supported containerd reads version 2.
+func (c *configFile) toVersion2() error {
+	if c.version() >= 2 || len(c.root) == 0 {
+		return nil
+	}
+	plugins := map[string]any{}
+	old, _ := c.root["plugins"].(map[string]any)
+	for name, settings := range old {
+		full, err := pluginname.Full(name)
+		if err != nil {
+			return err
+		}
+		plugins[full] = settings
+	}
+	if len(plugins) > 0 {
+		c.root["plugins"] = plugins
+	}
+	for _, list := range []string{"disabled_plugins", "required_plugins"} {
+		if err := pluginname.ReplaceIn(c.root[list]); err != nil {
+			return err
+		}
+	}
+	c.root["version"] = int64(2)
+	c.changes = append(c.changes, "version = 2")
+	return nil
 }

@@ -148,7 +148,8 @@ func TestCNIConfig(t *testing.T) {
 
 func TestUpperHalf(t *testing.T) {
 	for subnet, want := range map[string]string{
-		"10.1.7.1/24": "10.1.7.128 10.1.7.254", "10.1.0.1/20": "10.1.8.0 10.1.15.254", "10.255.255.129/25": "10.255.255.192 10.255.255.254",
+		"10.1.7.1/24": "10.1.7.128 10.1.7.254", "10.1.0.1/20": "10.1.8.0 10.1.15.254",
+		"10.255.255.129/25": "10.255.255.192 10.255.255.254",
 	} {
 		first, last, err := upperHalf(netip.MustParsePrefix(subnet))
 		if got := first.String() + " " + last.String(); got != want || err != nil {
@@ -186,7 +187,9 @@ func TestWriteCNI(t *testing.T) {
 
 func TestCNIProblems(t *testing.T) {
 	files := host.Files{Root: t.TempDir()}
-	for _, name := range []string{"05-calico.conflist", "10-kube-bootstrap.conflist", "87-podman.conflist", "00-notes.txt"} {
+	for _, name := range []string{
+		"05-calico.conflist", "10-kube-bootstrap.conflist", "87-podman.conflist", "00-notes.txt",
+	} {
 		must.NoError(t, files.Write(cniConfDir+"/"+name, nil, 0o644))
 	}
 	problems := step.Problems(CNIProblems(files, true))
@@ -202,7 +205,8 @@ func TestCNIProblems(t *testing.T) {
 func TestPathsOfCRI(t *testing.T) {
 	for version, want := range map[int64]string{
 		2: "plugins io.containerd.grpc.v1.cri sandbox_image, plugins io.containerd.grpc.v1.cri registry mirrors",
-		3: "plugins io.containerd.cri.v1.images pinned_images sandbox, plugins io.containerd.cri.v1.images registry mirrors",
+		3: "plugins io.containerd.cri.v1.images pinned_images sandbox, plugins io.containerd.cri.v1.images registry " +
+			"mirrors",
 	} {
 		c := configFile{root: map[string]any{"version": version}}
 		if got := strings.Join(c.sandboxImage(), " ") + ", " + strings.Join(c.registry("mirrors"), " "); got != want {

@@ -1,5 +1,5 @@
-// Package containerd makes the containerd behind the main Docker run pods: it enables CRI,
-// configures CNI for docker0, and removes everything that pods leave behind.
+// Package containerd makes the containerd behind the main Docker run pods: it enables CRI, configures CNI for docker0,
+// and removes everything that pods leave behind.
 package containerd
 
 import (
@@ -43,8 +43,8 @@ func CgroupDriver() string {
 	return "cgroupfs"
 }
 
-// Enable is the step that configures containerd for pods and restarts it if
-// necessary. Containers survive the restart, because each has its own shim.
+// Enable is the step that configures containerd for pods and restarts it if necessary. Containers survive the restart,
+// because each has its own shim.
 func (c CRI) Enable() step.Step {
 	return step.Step{
 		ID: "cri", Name: "turn on containerd's CRI",
@@ -153,8 +153,8 @@ func (c CRI) restartWith(ctx context.Context, write func() error, serves func(co
 	return step.Until(ctx, serves, nil)
 }
 
-// startsLater reports whether containerd's init script is not installed yet, or already removed.
-// containerd will read the current config when it starts.
+// startsLater reports whether containerd's init script is not installed yet, or already removed. containerd will read
+// the current config when it starts.
 func (c CRI) startsLater() bool {
 	return c.Units.Init() != "systemd" && !c.Pods.Files.Exists("/etc/init.d/"+unit)
 }
@@ -170,8 +170,8 @@ func (c CRI) restartDiff(ctx context.Context) (step.Diff, error) {
 	return step.DiffOf(err, fmt.Sprintf("restart containerd: %v", err))
 }
 
-// awaitRestartDiff waits for a slow containerd, so that it is not restarted without need. Without
-// an answer within the limit, the diff is a restart.
+// awaitRestartDiff waits for a slow containerd, so that it is not restarted without need. Without an answer within the
+// limit, the diff is a restart.
 func (c CRI) awaitRestartDiff(ctx context.Context) (diff step.Diff, err error) {
 	err = step.Until(ctx, func(ctx context.Context) error {
 		diff, err = c.restartDiff(ctx)
@@ -215,8 +215,8 @@ func recordsDiff(files host.Files) (step.Diff, error) {
 	return diff, errors.Join(err, lostErr)
 }
 
-// lostOriginal returns why the saved original of config.toml cannot be used, or nil if it can, or
-// if kube-bootstrap never wrote the file.
+// lostOriginal returns why the saved original of config.toml cannot be used, or nil if it can, or if kube-bootstrap
+// never wrote the file.
 func lostOriginal(files host.Files) (lost, err error) {
 	data, err := files.UserFile(configPath).Original()
 	switch {
@@ -237,8 +237,8 @@ func lostOriginal(files host.Files) (lost, err error) {
 	return nil, err
 }
 
-// recoverOriginal reconstructs a lost original of config.toml: the current file without the
-// settings of kube-bootstrap. It returns why the original was lost.
+// recoverOriginal reconstructs a lost original of config.toml: the current file without the settings of
+// kube-bootstrap. It returns why the original was lost.
 func recoverOriginal(ctx context.Context, files host.Files, w wanted) (lost, err error) {
 	if lost, err = lostOriginal(files); err != nil || lost == nil {
 		return nil, err
@@ -266,7 +266,8 @@ func (c CRI) putBackConfig(ctx context.Context) error {
 		return err
 	}
 	if lost != nil {
-		step.Leave(ctx, fmt.Sprintf("%s: %v, so only kube-bootstrap's settings were removed; it is unknown whether CRI was disabled before", configPath, lost))
+		step.Leave(ctx, fmt.Sprintf("%s: %v, so only kube-bootstrap's settings were removed; it is unknown whether "+
+			"CRI was disabled before", configPath, lost))
 	}
 	original, err := c.Pods.Files.UserFile(configPath).Original()
 	if errors.Is(err, fs.ErrNotExist) && !c.Pods.Files.Exists(pendingFile) {
@@ -282,8 +283,7 @@ func (c CRI) putBackConfig(ctx context.Context) error {
 	return c.Pods.Files.Remove(pendingFile)
 }
 
-// validate makes containerd read the owner's config before it is restarted with it; no data is
-// no config.
+// validate makes containerd read the owner's config before it is restarted with it; no data is no config.
 func validate(ctx context.Context, data []byte) error {
 	if len(data) == 0 || MissingProblem() != nil {
 		return nil

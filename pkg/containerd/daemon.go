@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"regexp"
+	"sync"
 
 	"github.com/containerd/containerd/v2/client"
 	"github.com/containerd/containerd/v2/pkg/namespaces"
@@ -95,8 +96,7 @@ func (s Socket) with(ctx context.Context, do func(context.Context, *client.Clien
 	return do(namespaces.WithNamespace(ctx, namespace), c)
 }
 
-// withCRI calls do with a client of CRI. CRI still lists pods that were removed through
-// containerd's own API.
+// withCRI calls do with a client of CRI. CRI still lists pods that were removed through containerd's own API.
 func (s Socket) withCRI(ctx context.Context, do func(runtime.RuntimeServiceClient) error) error {
 	return s.with(ctx, func(_ context.Context, c *client.Client) error {
 		conn, ok := c.Conn().(grpc.ClientConnInterface)
@@ -135,11 +135,12 @@ func MissingProblem() error {
 	if host.HasProgram("containerd") {
 		return nil
 	}
-	return &step.Problem{Name: "containerd-missing", Firm: true, Text: "containerd is not installed on this host", Remedy: "install it (containerd or containerd.io)"}
+	return &step.Problem{Name: "containerd-missing", Firm: true, Text: "containerd is not installed on this host",
+		Remedy: "install it (containerd or containerd.io)"}
 }
 
-// OldProblem returns the problem that the host's containerd is older than a release
-// [containerd-version]. It ignores that containerd is missing.
+// OldProblem returns the problem that the host's containerd is older than a release [containerd-version]. It ignores
+// that containerd is missing.
 func OldProblem(ctx context.Context, oldest string) error {
 	if MissingProblem() != nil {
 		return nil
@@ -157,20 +158,32 @@ func tooOld(installed *version.Version, oldest string) error {
 	}
 	return &step.Problem{
 		Name: "containerd-version",
-		Text: fmt.Sprintf("the containerd of this host is %s, and this Kubernetes needs %s or newer", installed, oldest), Remedy: "update containerd",
+		Text: fmt.Sprintf("the containerd of this host is %s, and this Kubernetes needs %s or newer",
+			installed, oldest), Remedy: "update containerd",
 	}
 }
+
+// versions contains the version of each program by its identity, because the program is slow to start and
+// a run needs its version ten times.
+var versions sync.Map // host.Identity → *version.Version
 
 // installedVersion asks the program, because the daemon may not run yet.
 func installedVersion(ctx context.Context) (*version.Version, error) {
 	if err := MissingProblem(); err != nil {
 		return nil, err
 	}
+	program := host.ProgramIdentity("containerd")
+	if v, known := versions.Load(program); known {
+		return v.(*version.Version), nil
+	}
 	text, err := host.Run(ctx, "containerd", "--version")
 	if err != nil {
 		return nil, err
 	}
 	v, err := version.ParseGeneric(parseVersion(text))
+	if err == nil && program != (host.Identity{}) {
+		versions.Store(program, v)
+	}
 	return v, step.Wrap(err, "containerd --version")
 }
 

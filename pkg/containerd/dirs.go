@@ -17,8 +17,8 @@ const (
 // Dirs are the directories of persistent and of temporary data of containerd.
 type Dirs struct{ Root, State string }
 
-// FindDirs returns the directories that containerd uses with its current config, and the default
-// ones if the config cannot be read: other checks report that, and turndown must not fail for it.
+// FindDirs returns the directories that containerd uses with its current config, and the default ones if the config
+// cannot be read: other checks report that, and turndown must not fail for it.
 func FindDirs(files host.Files) Dirs {
 	found := Dirs{defaultRoot, defaultState}
 	c, err := readDirs(files)
@@ -30,8 +30,7 @@ func FindDirs(files host.Files) Dirs {
 	return Dirs{cmp.Or(root, found.Root), cmp.Or(state, found.State)}
 }
 
-// readDirs returns a config with the directories. It runs the program, for a moment, only if other
-// files may set them.
+// readDirs returns a config with the directories. It runs the program, for a moment, only if other files may set them.
 func readDirs(files host.Files) (*configFile, error) {
 	data, err := currentConfig(files)
 	if err != nil {
@@ -46,8 +45,8 @@ func readDirs(files host.Files) (*configFile, error) {
 	return usedConfig(ctx, data)
 }
 
-// at returns where a path of the default directories is. The sockets of shims, their pipes and the
-// state of runc, unlike that of plugins, are always in the default directory.
+// at returns where a path of the default directories is. The sockets of shims, their pipes and the state of runc,
+// unlike that of plugins, are always in the default directory.
 func (d Dirs) at(path string) string {
 	if rest, ok := strings.CutPrefix(path, defaultRoot+"/"); ok {
 		return d.Root + "/" + rest

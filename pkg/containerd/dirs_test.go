@@ -43,14 +43,18 @@ func TestWhatPodsLeaveInAnotherRoot(t *testing.T) {
 	}
 	record := before{Images: []string{}, Paths: existed}
 	must.NoError(t, record.valid())
-	for _, path := range []string{"/srv/containerd" + shims + "/pod", "/srv/containerd/io.containerd.grpc.v1.cri/sandboxes/pod", "/etc/cni/net.d/10-user.conflist", "/run/nri/nri.sock"} {
+	for _, path := range []string{
+		"/srv/containerd" + shims + "/pod", "/srv/containerd/io.containerd.grpc.v1.cri/sandboxes/pod",
+		"/etc/cni/net.d/10-user.conflist", "/run/nri/nri.sock",
+	} {
 		must.Write(t, files.Path(path), "")
 	}
 	paths := slices.Concat(podPaths, criPaths)
 	must.NoError(t, removePaths(files, paths, FindDirs(files), record))
 	for path, want := range map[string]bool{
-		"/srv/containerd" + shims: true, "/srv/containerd" + shims + "/pod": false, "/srv/containerd/io.containerd.grpc.v1.cri": false,
-		"/etc/cni/net.d/10-user.conflist": true, "/run/nri": false,
+		"/srv/containerd" + shims: true, "/srv/containerd" + shims + "/pod": false,
+		"/srv/containerd/io.containerd.grpc.v1.cri": false,
+		"/etc/cni/net.d/10-user.conflist":           true, "/run/nri": false,
 	} {
 		if files.Exists(path) != want {
 			t.Errorf("%s exists: %t", path, !want)

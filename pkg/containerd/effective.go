@@ -17,8 +17,8 @@ import (
 // importedDir contains the configs that containerd 2.2 and later imports by default.
 const importedDir = "/etc/containerd/conf.d"
 
-// checkImported returns ineffective for the current config if it imports files, which another
-// program may write at any time, such as the tools of GPUs.
+// checkImported returns ineffective for the current config if it imports files, which another program may write at any
+// time, such as the tools of GPUs.
 func (c CRI) checkImported(ctx context.Context) error {
 	data, err := currentConfig(c.Pods.Files)
 	if err != nil {
@@ -36,8 +36,8 @@ func (c *configFile) imports(files host.Files) bool {
 	return c.root["imports"] != nil || files.ExistsMatch(importedDir+"/*.toml")
 }
 
-// ConfigProblems returns the problems of the config that Enable would write [containerd-config,
-// containerd-registry]. It changes nothing.
+// ConfigProblems returns the problems of the config that Enable would write [containerd-config, containerd-registry].
+// It changes nothing.
 func (c CRI) ConfigProblems(ctx context.Context) error {
 	if MissingProblem() != nil {
 		return nil
@@ -49,24 +49,28 @@ func (c CRI) ConfigProblems(ctx context.Context) error {
 	return c.ineffective(ctx, data)
 }
 
-// ineffective returns the problem that containerd would not use the wanted settings with the
-// config data: an imported file may replace them, and a release may ignore the names of others.
+// ineffective returns the problem that containerd would not use the wanted settings with the config data: an imported
+// file may replace them, and a release may ignore the names of others.
 func (c CRI) ineffective(ctx context.Context, data []byte) error {
 	used, err := usedConfig(ctx, data)
 	if err != nil {
 		return err
 	}
-	if at := used.address(); c.Pods.Socket == DefaultSocket && at != "" && strings.TrimPrefix(at, "/var") != strings.TrimPrefix(string(c.Pods.Socket), "/var") {
-		return &step.Problem{Name: "containerd-config", Text: fmt.Sprintf("%s: containerd serves at %s, and the kubelet would use %s", configPath, at, c.Pods.Socket),
+	if at := used.address(); c.Pods.Socket == DefaultSocket && at != "" &&
+		strings.TrimPrefix(at, "/var") != strings.TrimPrefix(string(c.Pods.Socket), "/var") {
+		return &step.Problem{Name: "containerd-config", Text: fmt.Sprintf("%s: containerd serves at %s, and the kubelet would use %s",
+			configPath, at, c.Pods.Socket),
 			Remedy: "give its address with --cri-socket"}
 	}
 	if err := used.merge(c.wanted()); err != nil || len(used.changes) == 0 {
 		return err
 	}
 	return &step.Problem{
-		Name:   "containerd-config",
-		Text:   fmt.Sprintf("%s: containerd would not use these settings of kube-bootstrap: %s", configPath, strings.Join(used.changes, ", ")),
-		Remedy: "remove their other values from the files that it imports (its `imports`, and " + importedDir + "); `containerd config dump` shows what is used",
+		Name: "containerd-config",
+		Text: fmt.Sprintf("%s: containerd would not use these settings of kube-bootstrap: %s",
+			configPath, strings.Join(used.changes, ", ")),
+		Remedy: "remove their other values from the files that it imports (its `imports`, and " + importedDir +
+			"); `containerd config dump` shows what is used",
 	}
 }
 
@@ -77,15 +81,16 @@ func (c *configFile) address() string {
 	return cmp.Or(newer, older)
 }
 
-// usedConfig returns what containerd would use with a config: the values of imported files and
-// the defaults too.
+// usedConfig returns what containerd would use with a config: the values of imported files and the defaults too.
 func usedConfig(ctx context.Context, data []byte) (*configFile, error) {
 	installed, err := installedVersion(ctx)
 	if err != nil {
 		return nil, err
 	}
 	command := "dump"
-	if installed.Major() >= 2 { // https://github.com/containerd/containerd/issues/11600: until 2.0.5, dump ignores settings of version 2
+	// https://github.com/containerd/containerd/issues/11600: until 2.0.5, dump ignores settings of
+	// version 2
+	if installed.Major() >= 2 {
 		command = "migrate"
 	}
 	data, err = withAbsoluteImports(data)

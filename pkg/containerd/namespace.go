@@ -17,8 +17,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// ownerLabel marks containerd's namespace of pods if kube-bootstrap created
-// it. Undo then removes the whole namespace, also if all records are lost.
+// ownerLabel marks containerd's namespace of pods if kube-bootstrap created it. Undo then removes the whole namespace,
+// also if all records are lost.
 const ownerLabel = "kube-bootstrap.dev/owner"
 
 func (s Socket) countContainers(ctx context.Context) (n int, err error) {
@@ -41,8 +41,8 @@ func (s Socket) imageNames(ctx context.Context) (names []string, err error) {
 	return names, err
 }
 
-// removeImages removes the images that did not exist before, or the whole namespace. containerd
-// collects their content with the last image.
+// removeImages removes the images that did not exist before, or the whole namespace. containerd collects their content
+// with the last image.
 func (s Socket) removeImages(ctx context.Context, b before) error {
 	return s.with(ctx, func(ctx context.Context, c *client.Client) error {
 		if !b.Namespace {
@@ -119,7 +119,8 @@ func removeSandboxes(ctx context.Context, c *client.Client) error {
 	if errdefs.IsNotImplemented(err) { // containerd 1.6
 		return nil
 	}
-	return errors.Join(err, host.Each(all, func(one sandbox.Sandbox) error { return gone(c.SandboxStore().Delete(ctx, one.ID)) }))
+	return errors.Join(err, host.Each(all,
+		func(one sandbox.Sandbox) error { return gone(c.SandboxStore().Delete(ctx, one.ID)) }))
 }
 
 // gone returns nil for a "not found" error.
@@ -167,8 +168,8 @@ func (p Pods) before(ctx context.Context) (before, error) {
 	return p.inspect(ctx)
 }
 
-// inspect determines the state before the first pod. If the record was lost, pods may exist:
-// existing paths then belong to our pods, and the chains to the pods of another CNI network, if any.
+// inspect determines the state before the first pod. If the record was lost, pods may exist: existing paths then
+// belong to our pods, and the chains to the pods of another CNI network, if any.
 func (p Pods) inspect(ctx context.Context) (before, error) {
 	b := before{Images: []string{}, Paths: []string{}}
 	is, made, err := p.Socket.hasNamespace(ctx)
@@ -212,7 +213,8 @@ func (p Pods) own(ctx context.Context) (bool, error) {
 	}
 	n, err := p.Socket.countContainers(ctx)
 	if err == nil && n > 0 {
-		step.Leave(ctx, fmt.Sprintf("%d containers of pods in containerd's namespace %s: no record states that kube-bootstrap created them; remove them with `crictl rmp --all --force`", n, namespace))
+		step.Leave(ctx, fmt.Sprintf("%d containers of pods in containerd's namespace %s: no record states that "+
+			"kube-bootstrap created them; remove them with `crictl rmp --all --force`", n, namespace))
 	}
 	return false, err
 }

@@ -30,21 +30,22 @@ const (
 	networksDir = "/var/lib/cni/networks"
 )
 
-// podPaths are what containerd and the CNI plugins create for pods and leave behind, as they are
-// with the default directories of containerd.
+// podPaths are what containerd and the CNI plugins create for pods and leave behind, as they are with the default
+// directories of containerd.
 var podPaths = []string{
 	"/var/lib/cni", networksDir, "/var/lib/cni/results", networksDir + "/" + networkName,
 	"/var/log/pods", "/var/log/containers", "/run/netns",
 	"/run/containerd/io.containerd.grpc.v1.cri/sandboxes", "/run/containerd/io.containerd.grpc.v1.cri/containers",
 	criRoot, criRoot + "/sandboxes", criRoot + "/containers",
-	"/run/containerd/io.containerd.runtime.v2.task/" + namespace, "/var/lib/containerd/io.containerd.runtime.v2.task/" + namespace,
+	"/run/containerd/io.containerd.runtime.v2.task/" + namespace,
+	"/var/lib/containerd/io.containerd.runtime.v2.task/" + namespace,
 	"/run/containerd/s", "/run/containerd/fifo", "/run/containerd/runc", "/run/containerd/runc/" + namespace,
 	"/run/containerd/io.containerd.sandbox.controller.v1.shim/" + namespace,
 	"/var/lib/containerd/io.containerd.sandbox.controller.v1.shim/" + namespace,
 }
 
-// criPaths are what containerd creates when CRI is enabled, and leaves behind. Without cniConfDir,
-// a containerd with CRI exits.
+// criPaths are what containerd creates when CRI is enabled, and leaves behind. Without cniConfDir, a containerd with
+// CRI exits.
 // https://github.com/containerd/containerd/blob/v2.4.2/internal/cri/server/cni_conf_syncer.go#L100-L102
 // https://github.com/containerd/containerd/blob/v2.4.2/internal/cri/server/service.go#L363-L370
 var criPaths = []string{criRoot, "/etc/cni", cniConfDir, "/run/nri", "/run/nri/nri.sock"}
@@ -67,8 +68,8 @@ type Pods struct {
 // PodsID identifies Pods.Claim.
 const PodsID step.ID = "pods"
 
-// Claim is the step that claims the pods of this host. Apply only records
-// this; Undo kills all pods and removes what they leave behind.
+// Claim is the step that claims the pods of this host. Apply only records this; Undo kills all pods and removes what
+// they leave behind.
 func (p Pods) Claim() step.Step {
 	return step.Step{
 		ID: PodsID, Name: "run pods in containerd",
@@ -109,8 +110,8 @@ func (p Pods) remove(ctx context.Context) error {
 	err = errors.Join(
 		removeNetns(p.Files), host.RemoveDeadSockets(p.Files, host.ShimSockets),
 		removeState(p.Files, FindDirs(p.Files), b), removeHostPorts(ctx, b),
-		// A container that was about to start when its shim ended may still run, in
-		// a cgroup of the driver cgroupfs or in a slice of systemd.
+		// A container that was about to start when its shim ended may still run, in a cgroup of the driver cgroupfs or
+		// in a slice of systemd.
 		process.EndCgroup(ctx, "kubepods"), initsystem.EndSlice(ctx, "kubepods"),
 	)
 	if err != nil {
@@ -122,11 +123,11 @@ func (p Pods) remove(ctx context.Context) error {
 // shimLimit is the time for a shim to exit after SIGTERM.
 const shimLimit = 3 * time.Second
 
-// endShims ends the shims that are left. A shim exits with its last container, unless
-// another one was about to start.
+// endShims ends the shims that are left. A shim exits with its last container, unless another one was about to start.
 func endShims(ctx context.Context, s Socket) error {
 	return process.End(ctx, shimLimit, func(args []string) bool {
-		return strings.HasPrefix(filepath.Base(args[0]), "containerd-shim") && follows(args, "-namespace", namespace) && follows(args, "-address", string(s))
+		return strings.HasPrefix(filepath.Base(args[0]), "containerd-shim") && follows(args, "-namespace", namespace) &&
+			follows(args, "-address", string(s))
 	})
 }
 
@@ -145,7 +146,8 @@ func removeNetns(files host.Files) error {
 
 // removeState removes what pods left on disk.
 func removeState(files host.Files, dirs Dirs, b before) error {
-	notes := append(files.Match("/var/lib/cni/results/"+networkName+"-*"), files.Match("/var/lib/cni/results/cni-loopback-*")...)
+	notes := append(files.Match("/var/lib/cni/results/"+networkName+"-*"),
+		files.Match("/var/lib/cni/results/cni-loopback-*")...)
 	return errors.Join(files.Drop(notes...), removePaths(files, podPaths, dirs, b))
 }
 
@@ -174,8 +176,8 @@ func removePath(files host.Files, path string, shared, existed bool) error {
 	return files.RemoveOthers(path, nil)
 }
 
-// removeEmptyDir leaves a directory that another program uses or has removed
-// meanwhile: turndown starts the containers of Docker at the same time.
+// removeEmptyDir leaves a directory that another program uses or has removed meanwhile: turndown starts the containers
+// of Docker at the same time.
 func removeEmptyDir(path string) error {
 	err := os.Remove(path)
 	if errors.Is(err, syscall.ENOTEMPTY) || errors.Is(err, fs.ErrNotExist) {
@@ -205,6 +207,7 @@ func (p Pods) Problems(ctx context.Context) error {
 	if err != nil || n == 0 {
 		return err
 	}
-	return &step.Problem{Name: "containerd-pods", Text: fmt.Sprintf("containerd already has %d containers of pods (namespace %s)", n, namespace),
+	return &step.Problem{Name: "containerd-pods",
+		Text:   fmt.Sprintf("containerd already has %d containers of pods (namespace %s)", n, namespace),
 		Remedy: "remove the other cluster from this host first"}
 }

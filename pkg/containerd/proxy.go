@@ -16,13 +16,12 @@ import (
 const (
 	// proxyTable is the nftables table of kube-proxy in nftables mode.
 	proxyTable = "ip kube-proxy"
-	// proxyLimit is the time for a running kube-proxy to add its rules again by
-	// itself: it checks one chain every 30 s.
+	// proxyLimit is the time for a running kube-proxy to add its rules again by itself: it checks one chain every 30
+	// s.
 	// https://github.com/kubernetes/kubernetes/blob/v1.37.2/pkg/proxy/iptables/proxier.go#L302-L308
 	proxyLimit = time.Second
-	// proxyStarts is the time for kube-proxy to add its rules after its start. It
-	// doubles up to slowProxyStarts with each repair that fails, because a new
-	// kube-proxy on a slow host must not be replaced while it starts.
+	// proxyStarts is the time for kube-proxy to add its rules after its start. It doubles up to slowProxyStarts with
+	// each repair that fails, because a new kube-proxy on a slow host must not be replaced while it starts.
 	proxyStarts     = 10 * time.Second
 	slowProxyStarts = 2 * time.Minute
 )
@@ -41,9 +40,9 @@ type Proxy struct {
 	Socket Socket
 }
 
-// KeepServices is the step that restores the rules of kube-proxy, without which no Service is
-// reachable. It removes kube-proxy's container, because the new one adds all rules. Its Check
-// finds nothing if kube-proxy does not run, or may still be adding its rules.
+// KeepServices is the step that restores the rules of kube-proxy, without which no Service is reachable. It removes
+// kube-proxy's container, because the new one adds all rules. Its Check finds nothing if kube-proxy does not run, or
+// may still be adding its rules.
 func (p Proxy) KeepServices() step.Step { return p.keepServices(proxyStarts) }
 
 // FollowServices is KeepServices after an event: it does not ignore a new kube-proxy.
@@ -100,8 +99,8 @@ func (p Proxy) repairServices(ctx context.Context, starts time.Duration) error {
 	return step.UntilNone(ctx, check, nil)
 }
 
-// RestartAfter returns the step that replaces a kube-proxy that started before the time that end
-// returns, if that is not zero. Its rules stay in the kernel meanwhile.
+// RestartAfter returns the step that replaces a kube-proxy that started before the time that end returns, if that is
+// not zero. Its rules stay in the kernel meanwhile.
 func (p Proxy) RestartAfter(end func() time.Time) step.Step {
 	before := func(ctx context.Context) ([]*runtime.Container, error) {
 		at := end()
@@ -117,13 +116,14 @@ func (p Proxy) RestartAfter(end func() time.Time) step.Step {
 	difference := func(*runtime.Container) string {
 		return "restart kube-proxy, which may wait up to a minute until it watches Services again"
 	}
-	return repairEach("restart-kube-proxy", "restart kube-proxy after an outage of the control plane", before, difference, p.remove)
+	return repairEach("restart-kube-proxy", "restart kube-proxy after an outage of the control plane", before,
+		difference, p.remove)
 }
 
 func age(c *runtime.Container) time.Duration { return time.Since(time.Unix(0, c.CreatedAt)) }
 
-// remove does not stop the container first: the kubelet replaces a missing container at once, but
-// restarts an exited one only after a backoff.
+// remove does not stop the container first: the kubelet replaces a missing container at once, but restarts an exited
+// one only after a backoff.
 func (p Proxy) remove(ctx context.Context, running *runtime.Container) error {
 	return p.Socket.withCRI(ctx, func(cri runtime.RuntimeServiceClient) error {
 		_, err := cri.RemoveContainer(ctx, &runtime.RemoveContainerRequest{ContainerId: running.Id})
@@ -180,8 +180,9 @@ func runningProxy(ctx context.Context, s Socket) (proxy *runtime.Container, err 
 	}
 	err = s.withCRI(ctx, func(cri runtime.RuntimeServiceClient) error {
 		answer, err := cri.ListContainers(ctx, &runtime.ListContainersRequest{Filter: &runtime.ContainerFilter{
-			State:         &runtime.ContainerStateValue{State: runtime.ContainerState_CONTAINER_RUNNING},
-			LabelSelector: map[string]string{"io.kubernetes.container.name": "kube-proxy", "io.kubernetes.pod.namespace": "kube-system"},
+			State: &runtime.ContainerStateValue{State: runtime.ContainerState_CONTAINER_RUNNING},
+			LabelSelector: map[string]string{"io.kubernetes.container.name": "kube-proxy",
+				"io.kubernetes.pod.namespace": "kube-system"},
 		}})
 		if err == nil && len(answer.Containers) > 0 {
 			proxy = answer.Containers[0]

@@ -12,7 +12,9 @@ import (
 func TestDamagedRecords(t *testing.T) {
 	files := host.Files{Root: t.TempDir()}
 	for _, path := range []string{beforeRecord.Path, otherRecord.Path} {
-		for _, content := range []string{"", "{", "null", "{}", "[]", "\x00\xff", `{"images":[],"paths":["/etc"],"dirs":{"/etc":[]}}`} {
+		for _, content := range []string{
+			"", "{", "null", "{}", "[]", "\x00\xff", `{"images":[],"paths":["/etc"],"dirs":{"/etc":[]}}`,
+		} {
 			must.NoError(t, files.Write(path, []byte(content), 0o600))
 			_, before := beforeRecord.Read(files)
 			_, other := otherRecord.Read(files)
@@ -28,7 +30,8 @@ func TestDamagedRecords(t *testing.T) {
 func TestTheRecordOfTheConfig(t *testing.T) {
 	owner := "version = 2\n[plugins.'io.containerd.grpc.v1.cri'.cni]\nconf_dir = '/etc/cni/net.d'\n"
 	for name, c := range map[string]struct{ owner, record string }{
-		"missing": {owner, ""}, "damaged": {owner, "{{"}, "no value": {owner, "{}"}, "of a host without a config": {"", "{{"},
+		"missing": {owner, ""}, "damaged": {owner, "{{"}, "no value": {owner, "{}"},
+		"of a host without a config": {"", "{{"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			files := host.Files{Root: t.TempDir()}
@@ -43,7 +46,8 @@ func TestTheRecordOfTheConfig(t *testing.T) {
 			if diff, err := recordsDiff(files); len(diff) != 2 || err != nil {
 				t.Errorf("before: %q, %v", diff, err)
 			}
-			if lost, err := recoverOriginal(t.Context(), files, wanted{SandboxImage: pause}); lost == nil || err != nil {
+			if lost, err := recoverOriginal(t.Context(), files, wanted{SandboxImage: pause}); lost == nil ||
+				err != nil {
 				t.Errorf("recover: %v, %v", lost, err)
 			}
 			if lost, err := lostOriginal(files); lost != nil || err != nil {

@@ -40,8 +40,8 @@ func (h hostsFile) in(dir, name string) (host.File, error) {
 	return host.File{Path: path.Join(dir, name, "hosts.toml"), Data: data}, err
 }
 
-// RegistryFiles returns the files that make containerd use a private registry: for its own name,
-// and for the upstream names of the images, which it has below its prefix. They contain secrets.
+// RegistryFiles returns the files that make containerd use a private registry: for its own name, and for the upstream
+// names of the images, which it has below its prefix. They contain secrets.
 //
 //	registry.k8s.io/coredns/coredns ──▶ https://registry.example.com/v2/k8s/coredns/coredns
 func RegistryFiles(files host.Files, to *registry.Registry, upstreams []string) ([]host.File, error) {
@@ -65,9 +65,9 @@ func RegistryFiles(files host.Files, to *registry.Registry, upstreams []string) 
 	return all, nil
 }
 
-// hostsFileOf returns the hosts.toml of a private registry, whose certificates are in dir. It
-// lists no other hosts, so that an answer of the registry is final. The table of hosts is present
-// but empty, because containerd 1.7 ignores a file without one and asks the upstream.
+// hostsFileOf returns the hosts.toml of a private registry, whose certificates are in dir. It lists no other hosts, so
+// that an answer of the registry is final. The table of hosts is present but empty, because containerd 1.7 ignores a
+// file without one and asks the upstream.
 // https://github.com/containerd/containerd/blob/v1.7.24/remotes/docker/config/hosts.go#L313-L318
 // https://github.com/containerd/containerd/blob/v1.7.24/remotes/docker/config/hosts.go#L530-L535
 func hostsFileOf(to *registry.Registry, dir string) hostsFile {
@@ -87,8 +87,8 @@ func hostsFileOf(to *registry.Registry, dir string) hostsFile {
 	return h
 }
 
-// MirrorFiles returns the files that make containerd use mirrors. containerd sends the name of
-// the registry as the parameter ns, so that one mirror can serve several registries.
+// MirrorFiles returns the files that make containerd use mirrors. containerd sends the name of the registry as the
+// parameter ns, so that one mirror can serve several registries.
 // https://github.com/containerd/containerd/blob/v2.4.2/core/remotes/docker/resolver.go#L645-L651
 //
 //	docker.io/library/busybox ──▶ http://10.192.0.8:5000/v2/library/busybox/manifests/latest?ns=docker.io

@@ -55,10 +55,13 @@ Authorization = 'Basic bWU6c2VjcmV0'
 func TestRegistryDirectory(t *testing.T) {
 	for _, c := range []struct{ config, dir, changed, problem string }{
 		{"", hostsDir, hostsDir, ""},
-		{"version = 2\n[plugins.'io.containerd.grpc.v1.cri'.registry]\nconfig_path = '/etc/own:/etc/other'\n", "/etc/own", "", ""},
-		{"version = 3\n[plugins.'io.containerd.cri.v1.images'.registry]\nconfig_path = '/etc/own'\n", "/etc/own", "", ""},
+		{"version = 2\n[plugins.'io.containerd.grpc.v1.cri'.registry]\nconfig_path = '/etc/own:/etc/other'\n",
+			"/etc/own", "", ""},
+		{"version = 3\n[plugins.'io.containerd.cri.v1.images'.registry]\nconfig_path = '/etc/own'\n",
+			"/etc/own", "", ""},
 		{"version = 3\n", hostsDir, hostsDir, ""},
-		{"version = 2\n[plugins.'io.containerd.grpc.v1.cri'.registry.mirrors.'docker.io']\nendpoint = ['https://m']\n", hostsDir, "", "containerd-registry"},
+		{"version = 2\n[plugins.'io.containerd.grpc.v1.cri'.registry.mirrors.'docker.io']\nendpoint = ['https://m']\n",
+			hostsDir, "", "containerd-registry"},
 	} {
 		onHost := host.Files{Root: t.TempDir()}
 		must.Write(t, onHost.Path(configPath), c.config)
@@ -66,7 +69,8 @@ func TestRegistryDirectory(t *testing.T) {
 			t.Errorf("%q: %s %v, want %s", c.config, dir, err, c.dir)
 		}
 		_, diff, err := mergeConfig([]byte(c.config), 2, wanted{Registry: true})
-		if problems := step.Problems(err); c.problem != "" && (len(problems) != 1 || problems[0].Name != c.problem) || c.problem == "" && err != nil {
+		if problems := step.Problems(err); c.problem != "" && (len(problems) != 1 || problems[0].Name != c.problem) ||
+			c.problem == "" && err != nil {
 			t.Errorf("%q: %v", c.config, err)
 		}
 		if err == nil && strings.Contains(diff.String(), "config_path = "+hostsDir) != (c.changed != "") {

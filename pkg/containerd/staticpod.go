@@ -28,9 +28,9 @@ type StaticPod struct {
 	Needs func(context.Context) (since time.Time, ok bool, err error)
 }
 
-// Revive is the step that removes a static pod that has exited, is older than the component it
-// needs, or has a removed directory mounted. The kubelet then creates a new pod at once; it would
-// restart an exited container only after a backoff of up to five minutes.
+// Revive is the step that removes a static pod that has exited, is older than the component it needs, or has a removed
+// directory mounted. The kubelet then creates a new pod at once; it would restart an exited container only after a
+// backoff of up to five minutes.
 // https://github.com/kubernetes/kubernetes/blob/v1.37.2/pkg/kubelet/kuberuntime/kuberuntime_manager.go#L2077-L2105
 func (p StaticPod) Revive() step.Step {
 	return step.Step{
@@ -87,7 +87,8 @@ func (p StaticPod) stuck(ctx context.Context) (reason string, err error) {
 // replacedDirs returns a reason if a directory that the pod has mounted was removed or replaced.
 func (p StaticPod) replacedDirs(ctx context.Context) (reason string, err error) {
 	err = p.Socket.with(ctx, func(ctx context.Context, c *client.Client) error {
-		all, err := c.Containers(ctx, fmt.Sprintf(`labels."io.kubernetes.pod.name"==%q,labels."io.cri-containerd.kind"==container`, p.Name))
+		all, err := c.Containers(ctx,
+			fmt.Sprintf(`labels."io.kubernetes.pod.name"==%q,labels."io.cri-containerd.kind"==container`, p.Name))
 		if err != nil {
 			return err
 		}
@@ -142,14 +143,18 @@ func newest(all []*runtime.Container) *runtime.Container {
 }
 
 func (p StaticPod) containers(ctx context.Context, cri runtime.RuntimeServiceClient) ([]*runtime.Container, error) {
-	answer, err := cri.ListContainers(ctx, &runtime.ListContainersRequest{Filter: &runtime.ContainerFilter{LabelSelector: p.labels()}})
+	answer, err := cri.ListContainers(ctx,
+		&runtime.ListContainersRequest{Filter: &runtime.ContainerFilter{LabelSelector: p.labels()}})
 	return answer.GetContainers(), err
 }
 
 func (p StaticPod) remove(ctx context.Context) error {
 	return p.Socket.withCRI(ctx, func(cri runtime.RuntimeServiceClient) error {
-		answer, err := cri.ListPodSandbox(ctx, &runtime.ListPodSandboxRequest{Filter: &runtime.PodSandboxFilter{LabelSelector: p.labels()}})
-		return errors.Join(err, host.Each(answer.GetItems(), func(pod *runtime.PodSandbox) error { return removeSandbox(ctx, cri, pod.Id) }))
+		answer, err := cri.ListPodSandbox(ctx,
+			&runtime.ListPodSandboxRequest{Filter: &runtime.PodSandboxFilter{LabelSelector: p.labels()}})
+		return errors.Join(err,
+			host.Each(answer.GetItems(),
+				func(pod *runtime.PodSandbox) error { return removeSandbox(ctx, cri, pod.Id) }))
 	})
 }
 
@@ -163,8 +168,8 @@ func (p StaticPod) labels() map[string]string {
 	return map[string]string{"io.kubernetes.pod.name": p.Name, "io.kubernetes.pod.namespace": "kube-system"}
 }
 
-// Watch returns an error, with the last line of the log, once the container of the pod crashes
-// repeatedly, and nil when ctx ends. The kubelet restarts it after a growing backoff.
+// Watch returns an error, with the last line of the log, once the container of the pod crashes repeatedly, and nil
+// when ctx ends. The kubelet restarts it after a growing backoff.
 func (p StaticPod) Watch(ctx context.Context) error {
 	return step.WatchEnds(ctx, func(ctx context.Context, since time.Time) (step.End, bool) {
 		last := p.lastEnd(ctx, since)
@@ -177,12 +182,14 @@ func (p StaticPod) Watch(ctx context.Context) error {
 
 func (p StaticPod) endOf(last *runtime.ContainerStatus) step.End {
 	end := step.End{
-		What: p.Name, ID: last.Id, Code: int(last.ExitCode), Ran: time.Duration(last.FinishedAt - last.StartedAt), Restarted: true,
-		LastLine: func(context.Context) string { return lastLine(p.Files, last.LogPath) },
+		What: p.Name, ID: last.Id, Code: int(last.ExitCode), Ran: time.Duration(last.FinishedAt - last.StartedAt),
+		Restarted: true,
+		LastLine:  func(context.Context) string { return lastLine(p.Files, last.LogPath) },
 	}
 	switch {
 	case last.StartedAt == 0:
-		end.Failed = cmp.Or(strings.TrimPrefix(last.Reason+": "+last.Message, ": "), "the container runtime states no reason")
+		end.Failed = cmp.Or(strings.TrimPrefix(last.Reason+": "+last.Message, ": "),
+			"the container runtime states no reason")
 	case last.Reason == "OOMKilled":
 		end.LastLine = func(context.Context) string { return "it needed more memory than it may use (OOMKilled)" }
 	}
@@ -191,10 +198,12 @@ func (p StaticPod) endOf(last *runtime.ContainerStatus) step.End {
 
 // Started returns nil if the kubelet has started a container of the pod at any time.
 func (p StaticPod) Started(ctx context.Context) error {
-	missing := errors.New("the kubelet has not started the container of " + p.Name + " yet") // also while containerd does not run
+	// also while containerd does not run
+	missing := errors.New("the kubelet has not started the container of " + p.Name + " yet")
 	err := p.Socket.withCRI(ctx, func(cri runtime.RuntimeServiceClient) error {
 		all, err := p.containers(ctx, cri)
-		if slices.ContainsFunc(all, func(c *runtime.Container) bool { return c.State != runtime.ContainerState_CONTAINER_CREATED }) {
+		if slices.ContainsFunc(all,
+			func(c *runtime.Container) bool { return c.State != runtime.ContainerState_CONTAINER_CREATED }) {
 			missing = nil
 		}
 		return err
@@ -202,10 +211,11 @@ func (p StaticPod) Started(ctx context.Context) error {
 	return cmp.Or(err, missing)
 }
 
-// lastEnd returns nil if the pod's container runs, or ended before since: then the kubelet
-// restarts it. The attempt of a container counts from the start of its pod.
+// lastEnd returns nil if the pod's container runs, or ended before since: then the kubelet restarts it. The attempt of
+// a container counts from the start of its pod.
 func (p StaticPod) lastEnd(ctx context.Context, since time.Time) (last *runtime.ContainerStatus) {
-	_ = p.Socket.withCRI(ctx, func(cri runtime.RuntimeServiceClient) error { // the caller reports a CRI that does not answer
+	// the caller reports a CRI that does not answer
+	_ = p.Socket.withCRI(ctx, func(cri runtime.RuntimeServiceClient) error {
 		all, err := p.containers(ctx, cri)
 		container := newest(all)
 		if container.GetState() != runtime.ContainerState_CONTAINER_EXITED {

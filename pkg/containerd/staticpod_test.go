@@ -24,13 +24,15 @@ func TestOnlyTheLastContainerCounts(t *testing.T) {
 		all   []*runtime.Container
 		stuck bool
 	}{
-		"none yet":                       {nil, false},
-		"starting":                       {[]*runtime.Container{container(101, running)}, false},
-		"older than etcd":                {[]*runtime.Container{container(99, running)}, true},
-		"ended":                          {[]*runtime.Container{container(101, exited)}, true},
-		"ended, then started again":      {[]*runtime.Container{container(102, running), container(101, exited)}, false},
-		"ended twice":                    {[]*runtime.Container{container(101, exited), container(102, exited)}, true},
-		"created, not started, by now":   {[]*runtime.Container{container(99, runtime.ContainerState_CONTAINER_CREATED)}, false},
+		"none yet":        {nil, false},
+		"starting":        {[]*runtime.Container{container(101, running)}, false},
+		"older than etcd": {[]*runtime.Container{container(99, running)}, true},
+		"ended":           {[]*runtime.Container{container(101, exited)}, true},
+		"ended, then started again": {[]*runtime.Container{container(102, running), container(101, exited)},
+			false},
+		"ended twice": {[]*runtime.Container{container(101, exited), container(102, exited)}, true},
+		"created, not started, by now": {[]*runtime.Container{container(99,
+			runtime.ContainerState_CONTAINER_CREATED)}, false},
 		"of an etcd that has no history": {[]*runtime.Container{container(100, running)}, false},
 	} {
 		if got := whyStuck(c.all, etcd); (got != "") != c.stuck {
@@ -45,7 +47,9 @@ func TestAPodThatIsReadyIsNotRemoved(t *testing.T) {
 	listener, err := net.Listen("unix", socket) // nobody accepts
 	must.NoError(t, err)
 	defer listener.Close()
-	pod := StaticPod{Socket: Socket(socket), Name: "kube-apiserver-a", Ready: func(context.Context) error { return nil }}
+	pod := StaticPod{
+		Socket: Socket(socket), Name: "kube-apiserver-a", Ready: func(context.Context) error { return nil },
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	if err := pod.Revive().Apply(ctx); err != nil {
@@ -86,9 +90,11 @@ func TestLastLineOfACRILog(t *testing.T) {
 func TestAContainerThatNeverStarted(t *testing.T) {
 	p := StaticPod{Name: "kube-apiserver-a"}
 	for want, status := range map[string]*runtime.ContainerStatus{
-		"kube-apiserver-a does not start": {Id: "1", ExitCode: 128, FinishedAt: 1_700_000_000_000_000_000, Reason: "StartError", Message: "no such device"},
+		"kube-apiserver-a does not start": {Id: "1", ExitCode: 128, FinishedAt: 1_700_000_000_000_000_000,
+			Reason: "StartError", Message: "no such device"},
 		"kube-apiserver-a ended with exit code 137 (killed) after 2s": {
-			Id: "2", ExitCode: 137, StartedAt: 1_700_000_000_000_000_000, FinishedAt: 1_700_000_002_000_000_000, Reason: "OOMKilled"},
+			Id: "2", ExitCode: 137, StartedAt: 1_700_000_000_000_000_000, FinishedAt: 1_700_000_002_000_000_000,
+			Reason: "OOMKilled"},
 	} {
 		end := p.endOf(status)
 		if end.String() != want {

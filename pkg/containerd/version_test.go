@@ -25,9 +25,12 @@ func TestParseVersion(t *testing.T) {
 }
 
 func TestOldContainerdIsAProblem(t *testing.T) {
-	for installed, old := range map[string]bool{"1.6.33": true, "1.7.0": false, "1.7.24": false, "2.1.9": false, unstamped: false} {
+	for installed, old := range map[string]bool{
+		"1.6.33": true, "1.7.0": false, "1.7.24": false, "2.1.9": false, unstamped: false,
+	} {
 		problems := step.Problems(tooOld(version.MustParseGeneric(installed), "1.7.0"))
-		if old != (len(problems) == 1 && problems[0].Name == "containerd-version" && strings.Contains(problems[0].Text, "needs 1.7.0")) {
+		if old != (len(problems) == 1 && problems[0].Name == "containerd-version" &&
+			strings.Contains(problems[0].Text, "needs 1.7.0")) {
 			t.Errorf("%s: %v", installed, problems)
 		}
 	}

@@ -87,7 +87,8 @@ func newEncryption() ([]byte, error) {
 		Resources: []apiserverv1.ResourceConfiguration{{
 			Resources: []string{"secrets"},
 			// identity reads what was stored before; the first one writes.
-			Providers: []apiserverv1.ProviderConfiguration{{Secretbox: secretbox}, {Identity: &apiserverv1.IdentityConfiguration{}}},
+			Providers: []apiserverv1.ProviderConfiguration{{Secretbox: secretbox},
+				{Identity: &apiserverv1.IdentityConfiguration{}}},
 		}},
 	})
 }
@@ -111,14 +112,23 @@ func authenticationConfig(o config.OIDC) ([]byte, error) {
 
 func provider(o config.OIDC) apiserverv1.JWTAuthenticator {
 	user := strings.TrimPrefix(cmp.Or(o.UsernamePrefix, oidcPrefix), "-")
-	p := apiserverv1.JWTAuthenticator{Issuer: apiserverv1.Issuer{URL: o.IssuerURL.String(), Audiences: []string{o.ClientID}, CertificateAuthority: o.CA}}
-	p.ClaimMappings.Username = apiserverv1.PrefixedClaimOrExpression{Claim: cmp.Or(o.UsernameClaim, "sub"), Prefix: &user}
+	p := apiserverv1.JWTAuthenticator{
+		Issuer: apiserverv1.Issuer{
+			URL: o.IssuerURL.String(), Audiences: []string{o.ClientID}, CertificateAuthority: o.CA,
+		},
+	}
+	p.ClaimMappings.Username = apiserverv1.PrefixedClaimOrExpression{Claim: cmp.Or(o.UsernameClaim, "sub"),
+		Prefix: &user}
 	if o.GroupsClaim != "" {
-		p.ClaimMappings.Groups = apiserverv1.PrefixedClaimOrExpression{Claim: o.GroupsClaim, Prefix: new(cmp.Or(o.GroupsPrefix, oidcPrefix))}
+		p.ClaimMappings.Groups = apiserverv1.PrefixedClaimOrExpression{
+			Claim: o.GroupsClaim, Prefix: new(cmp.Or(o.GroupsPrefix, oidcPrefix)),
+		}
 	}
 	p.UserValidationRules = []apiserverv1.UserValidationRule{
-		{Expression: "!user.username.startsWith('system:') && user.username != '" + KubeletClientUser + "'", Message: "a component of the cluster has this name"},
-		{Expression: "user.groups.all(group, !group.startsWith('system:') && !group.startsWith('kube-bootstrap:'))", Message: "the cluster has groups with this prefix"},
+		{Expression: "!user.username.startsWith('system:') && user.username != '" + KubeletClientUser + "'",
+			Message: "a component of the cluster has this name"},
+		{Expression: "user.groups.all(group, !group.startsWith('system:') && !group.startsWith('kube-bootstrap:'))",
+			Message: "the cluster has groups with this prefix"},
 	}
 	return p
 }

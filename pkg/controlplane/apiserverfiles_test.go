@@ -20,7 +20,8 @@ func TestOIDC(t *testing.T) {
 		user, userPrefix, groups string
 	}{
 		"least": {config.OIDC{}, "sub", "oidc:", ""},
-		"all":   {config.OIDC{UsernameClaim: "email", UsernamePrefix: "-", GroupsClaim: "roles", GroupsPrefix: "x:"}, "email", "", "x:roles"},
+		"all": {config.OIDC{UsernameClaim: "email", UsernamePrefix: "-", GroupsClaim: "roles", GroupsPrefix: "x:"},
+			"email", "", "x:roles"},
 	} {
 		want.oidc.IssuerURL, want.oidc.ClientID = url.URL{Scheme: "https", Host: "id.example.com"}, "kube"
 		data, err := authenticationConfig(want.oidc)
@@ -36,7 +37,8 @@ func TestOIDC(t *testing.T) {
 		if maps.Groups.Prefix != nil {
 			groups = *maps.Groups.Prefix + groups
 		}
-		if maps.Username.Claim != want.user || *maps.Username.Prefix != want.userPrefix || groups != want.groups || got.JWT[0].Issuer.Audiences[0] != "kube" {
+		if maps.Username.Claim != want.user || *maps.Username.Prefix != want.userPrefix || groups != want.groups ||
+			got.JWT[0].Issuer.Audiences[0] != "kube" {
 			t.Errorf("%s: got %+v", name, maps)
 		}
 	}

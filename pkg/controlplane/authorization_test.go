@@ -42,7 +42,9 @@ func TestRemovedNodesAreRefused(t *testing.T) {
 		"another node":                                {"system:node:gone-2", "x", false},
 		"an administrator":                            {"kubernetes-admin", "", false},
 	} {
-		spec := authorizationv1.SubjectAccessReviewSpec{User: c.user, ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "get"}}
+		spec := authorizationv1.SubjectAccessReviewSpec{
+			User: c.user, ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "get"},
+		}
 		if c.certificate != "" {
 			spec.Extra = credential(c.certificate)
 		}
@@ -56,7 +58,8 @@ func TestRemovedNodesAreRefused(t *testing.T) {
 // matcherOf evaluates a condition as the API server does.
 func matcherOf(t *testing.T, expression string) *cel.CELMatcher {
 	t.Helper()
-	compiled, err := cel.NewDefaultCompiler().CompileCELExpression(&cel.SubjectAccessReviewMatchCondition{Expression: expression})
+	compiled, err := cel.NewDefaultCompiler().
+		CompileCELExpression(&cel.SubjectAccessReviewMatchCondition{Expression: expression})
 	must.NoError(t, err)
 	return &cel.CELMatcher{CompilationResults: []cel.CompilationResult{compiled}}
 }
@@ -77,7 +80,8 @@ func TestManyRemovedNodes(t *testing.T) {
 	config, err := load.LoadFromData(data)
 	must.NoError(t, err)
 	known := sets.New("Node", "RBAC", "Webhook")
-	for _, err := range validation.ValidateAuthorizationConfiguration(cel.NewDefaultCompiler(), nil, config, known, sets.New("Webhook")) {
+	for _, err := range validation.ValidateAuthorizationConfiguration(cel.NewDefaultCompiler(), nil, config, known,
+		sets.New("Webhook")) {
 		if !strings.HasSuffix(err.Field, "kubeConfigFile") { // it is on the host
 			t.Fatal(err)
 		}
@@ -90,7 +94,9 @@ func TestManyRemovedNodes(t *testing.T) {
 		matchers = append(matchers, matcherOf(t, a.Webhook.MatchConditions[0].Expression))
 	}
 	refused := func(user, certificate string) (by int) {
-		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: user, Extra: credential(certificate)}}
+		review := &authorizationv1.SubjectAccessReview{
+			Spec: authorizationv1.SubjectAccessReviewSpec{User: user, Extra: credential(certificate)},
+		}
 		for _, m := range matchers {
 			matches, err := m.Eval(t.Context(), review)
 			must.NoError(t, err)
@@ -100,12 +106,15 @@ func TestManyRemovedNodes(t *testing.T) {
 		}
 		return by
 	}
-	for name, want := range map[string]int{"node-0.rack-7.example.com": 1, "node-9999.rack-7.example.com": 1, "node-10000.rack-7.example.com": 0} {
+	for name, want := range map[string]int{
+		"node-0.rack-7.example.com": 1, "node-9999.rack-7.example.com": 1, "node-10000.rack-7.example.com": 0,
+	} {
 		if got := refused("system:node:"+name, "x"); got != want {
 			t.Errorf("%d authorizers refuse %s", got, name)
 		}
 	}
-	if refused("system:node:back", certificates[len(certificates)-1]) != 0 || refused("system:node:back", certificates[0]) != 1 {
+	if refused("system:node:back", certificates[len(certificates)-1]) != 0 ||
+		refused("system:node:back", certificates[0]) != 1 {
 		t.Error("the newest certificates are not the accepted ones")
 	}
 }
@@ -115,9 +124,11 @@ func TestATooLongConditionIsWrittenAgain(t *testing.T) {
 	files := host.Files{Root: t.TempDir()}
 	tree, err := authorizationFiles(files)
 	must.NoError(t, err)
-	old, err := yaml.Marshal(map[string]any{"apiVersion": "apiserver.config.k8s.io/v1", "kind": "AuthorizationConfiguration", "authorizers": []any{
-		refuse("removed-nodes", strings.Repeat("(request.user == 'system:node:x') || ", 3000)+"false"), map[string]string{"type": "Node", "name": "node"}, map[string]string{"type": "RBAC", "name": "rbac"},
-	}})
+	old, err := yaml.Marshal(map[string]any{"apiVersion": "apiserver.config.k8s.io/v1",
+		"kind": "AuthorizationConfiguration", "authorizers": []any{
+			refuse("removed-nodes", strings.Repeat("(request.user == 'system:node:x') || ", 3000)+"false"),
+			map[string]string{"type": "Node", "name": "node"}, map[string]string{"type": "RBAC", "name": "rbac"},
+		}})
 	must.NoError(t, err)
 	must.NoError(t, files.Write(authorizationFile, old, 0o600))
 	again, err := authorizationFiles(files)

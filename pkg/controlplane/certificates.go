@@ -92,7 +92,8 @@ func (p PKI) writeLeaf(l leaf, signer *pki.Authority, pair pki.Pair) error {
 	if !l.kubeconfig {
 		return putPair(p.Files, l.path, pair)
 	}
-	data, err := pki.Kubeconfig{Server: p.Server(), Authority: signer.PEM().Cert, User: l.request.CommonName, Pair: pair}.Encode()
+	data, err := pki.Kubeconfig{Server: p.Server(), Authority: signer.PEM().Cert, User: l.request.CommonName,
+		Pair: pair}.Encode()
 	if err != nil {
 		return err
 	}
@@ -125,7 +126,10 @@ func (p PKI) NodeCertificate(context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	request := pki.CertificateRequest{CommonName: "system:node:" + p.HostName, Organizations: []string{"system:nodes"}, Client: true, Life: p.LeafLife}
+	request := pki.CertificateRequest{
+		CommonName: "system:node:" + p.HostName, Organizations: []string{"system:nodes"}, Client: true,
+		Life: p.LeafLife,
+	}
 	node, err := signer.Issue(request, p.Now())
 	return append(node.Cert, node.Key...), err
 }
@@ -154,7 +158,8 @@ func (i issuing) certificates() error {
 		return err
 	}
 	if !i.Files.Exists(crossFile) {
-		if err := i.visit("write "+crossFile, func() error { return i.Files.Put([]host.File{{Path: crossFile, Mode: modeOf(crossFile)}}) }); err != nil {
+		if err := i.visit("write "+crossFile,
+			func() error { return i.Files.Put([]host.File{{Path: crossFile, Mode: modeOf(crossFile)}}) }); err != nil {
 			return err
 		}
 	}
@@ -184,7 +189,8 @@ func (i issuing) authority(a authority) (*pki.Authority, error) {
 		return nil, err
 	}
 	if i.Joins && pair.Key == nil {
-		return nil, i.visit("take over "+a.path+".crt", func() error { return notReceived(a.path + ".crt and its key") })
+		return nil, i.visit("take over "+a.path+".crt",
+			func() error { return notReceived(a.path + ".crt and its key") })
 	}
 	if pair.Cert == nil {
 		err := i.visit("make "+a.path+".crt", func() error {
@@ -206,7 +212,8 @@ func (i issuing) authority(a authority) (*pki.Authority, error) {
 	}
 	signer, err := pki.ParseAuthority(pair)
 	if err == nil && i.Now().After(signer.Cert.NotAfter) {
-		err = fmt.Errorf("expired on %s; a new one means a new cluster: turn this host down and start again", signer.Cert.NotAfter.Format("2006-01-02"))
+		err = fmt.Errorf("expired on %s; a new one means a new cluster: turn this host down and start again",
+			signer.Cert.NotAfter.Format("2006-01-02"))
 	}
 	return signer, err
 }
@@ -216,7 +223,8 @@ func (i issuing) signingCertificate(path string, signer *pki.Authority) error {
 	if signer == nil || !slices.Contains(signers, path) {
 		return nil
 	}
-	file := []host.File{{Path: signingFile(path), Data: pki.EncodeCertificate(signer.Cert), Mode: modeOf(signingFile(path))}}
+	file := []host.File{{Path: signingFile(path), Data: pki.EncodeCertificate(signer.Cert),
+		Mode: modeOf(signingFile(path))}}
 	diff, err := i.Files.Missing(file)
 	if err != nil || len(diff) == 0 {
 		return err
@@ -265,5 +273,6 @@ func (i issuing) stale(l leaf, signer *pki.Authority) (reason string, err error)
 // removed reports whether an administrator has removed the certificate. Only the first
 // control plane gets SuperAdminConf, before AdminConf. A renewal by name issues it again.
 func (i issuing) removed(l leaf) bool {
-	return l.path == SuperAdminConf && i.renewed == nil && !i.Files.Exists(SuperAdminConf) && (i.Joins || i.Files.Exists(AdminConf))
+	return l.path == SuperAdminConf && i.renewed == nil && !i.Files.Exists(SuperAdminConf) &&
+		(i.Joins || i.Files.Exists(AdminConf))
 }

@@ -40,7 +40,8 @@ type component struct {
 func podPath(name string) string { return ManifestDir + "/" + name + ".yaml" }
 
 func (s StaticPods) apiserver(reads []host.File) component {
-	restarts := slices.Concat(content(s.Files, accountPublic), content(s.Files, accountKey), trusted(s.Files, EtcdCA), trusted(s.Files, kubeletCA))
+	restarts := slices.Concat(content(s.Files, accountPublic), content(s.Files, accountKey), trusted(s.Files, EtcdCA),
+		trusted(s.Files, kubeletCA))
 	for _, file := range reads {
 		restarts = append(restarts, file.Data...)
 	}
@@ -90,7 +91,8 @@ func (s StaticPods) flags(component string) ([]string, error) {
 		StaticPods
 		Name string
 	}{s, strings.TrimPrefix(component, "kube-")})
-	return slices.DeleteFunc(strings.Split(text.String(), "\n"), func(line string) bool { return !strings.HasPrefix(line, "--") }), err
+	return slices.DeleteFunc(strings.Split(text.String(), "\n"),
+		func(line string) bool { return !strings.HasPrefix(line, "--") }), err
 }
 
 // trusted returns the certificates in the file of an authority, sorted. The API
@@ -133,7 +135,9 @@ func (s StaticPods) manifest(p component) ([]byte, error) {
 	c.Command = append([]string{p.name}, s.ExtraArgs(p.name).Over(flags)...)
 	c.Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(p.cpu)}
 	pod.Spec.Volumes, c.VolumeMounts = p.volumes()
-	for probe, urlPath := range map[*corev1.Probe]string{c.StartupProbe: p.live, c.ReadinessProbe: p.ready, c.LivenessProbe: p.live} {
+	for probe, urlPath := range map[*corev1.Probe]string{
+		c.StartupProbe: p.live, c.ReadinessProbe: p.ready, c.LivenessProbe: p.live,
+	} {
 		probe.HTTPGet.Host, probe.HTTPGet.Path, probe.HTTPGet.Port = p.host, urlPath, intstr.FromInt(p.port)
 	}
 	return yaml.Marshal(pod)
@@ -147,7 +151,9 @@ func (p component) volumes() (volumes []corev1.Volume, mounts []corev1.VolumeMou
 		name := strings.ReplaceAll(path.Base(hostPath), ".", "-")
 		source := corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: hostPath}}
 		volumes = append(volumes, corev1.Volume{Name: name, VolumeSource: source})
-		mounts = append(mounts, corev1.VolumeMount{Name: name, MountPath: hostPath, ReadOnly: !slices.Contains(p.write, hostPath)})
+		mounts = append(mounts, corev1.VolumeMount{
+			Name: name, MountPath: hostPath, ReadOnly: !slices.Contains(p.write, hostPath),
+		})
 	}
 	return volumes, mounts
 }

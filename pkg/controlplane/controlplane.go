@@ -85,7 +85,8 @@ func Shared(files host.Files) ([]host.File, error) {
 
 // notReceived is the error for a file that a joining control plane has not received.
 func notReceived(file string) error {
-	return fmt.Errorf("%s was not received; run `kube-bootstrap master --join` with a fresh token and certificate key: %w", file, fs.ErrNotExist)
+	return fmt.Errorf("%s was not received; run `kube-bootstrap master --join` with a fresh token and certificate "+
+		"key: %w", file, fs.ErrNotExist)
 }
 
 // modeOf lets only root read a file, unless it contains certificates or public keys.

@@ -37,7 +37,9 @@ func fresh(t *testing.T) PKI {
 // pods returns the static pods of the host of c.
 func pods(c PKI) StaticPods {
 	return StaticPods{
-		HostSettings: c.HostSettings, Image: func(string) string { return "registry.example/hyperkube:v1.36.3" }, EtcdEndpoints: []string{"https://127.0.0.1:2379"},
+		HostSettings: c.HostSettings, Image: func(string) string {
+			return "registry.example/hyperkube:v1.36.3"
+		}, EtcdEndpoints: []string{"https://127.0.0.1:2379"},
 		KubernetesVersion: "v1.36.3", Single: true, ExtraArgs: config.Config{}.ExtraArgs,
 	}
 }
@@ -100,7 +102,10 @@ func TestCertificates(t *testing.T) {
 	c := fresh(t)
 	issue(t, c)
 	data, cert := servingCertificate(t, c)
-	for _, name := range []string{"node-1", "10.0.0.1", "10.96.0.1", "127.0.0.1", "localhost", "kubernetes", "kubernetes.default.svc.cluster.local"} {
+	for _, name := range []string{
+		"node-1", "10.0.0.1", "10.96.0.1", "127.0.0.1", "localhost", "kubernetes",
+		"kubernetes.default.svc.cluster.local",
+	} {
 		if err := cert.VerifyHostname(name); err != nil {
 			t.Error(err)
 		}
@@ -137,7 +142,8 @@ func TestExpiredLeafIsIssuedAgainAndNothingElse(t *testing.T) {
 	}
 	for path, data := range snapshot(t, c) {
 		same := bytes.Equal(data, before[path])
-		keep := strings.Contains(path, "ca.") || strings.Contains(path, "ca-") || strings.Contains(path, "sa.") || path == encryptionFile
+		keep := strings.Contains(path, "ca.") || strings.Contains(path, "ca-") || strings.Contains(path, "sa.") ||
+			path == encryptionFile
 		if same != keep {
 			t.Errorf("%s: unchanged %t, want %t", path, same, keep)
 		}
@@ -240,16 +246,19 @@ func TestAuthoritiesAreApart(t *testing.T) {
 	signers := map[string]string{}
 	for _, l := range c.leaves() {
 		signers[l.path] = l.signer
-		if l.signer == kubeletCA && (l.request.Client || !slices.Equal(l.request.Hosts, []string{"localhost", "127.0.0.1"})) {
+		if l.signer == kubeletCA &&
+			(l.request.Client || !slices.Equal(l.request.Hosts, []string{"localhost", "127.0.0.1"})) {
 			t.Errorf("%s comes from the authority of the kubelets", l.path)
 		}
 	}
 	for path, signer := range signers {
-		if (signer == EtcdPeerCA) != slices.Contains([]string{EtcdPeer, EtcdRoot, FlannelClient}, path) { // all that etcd accepts
+		// all that etcd accepts
+		if (signer == EtcdPeerCA) != slices.Contains([]string{EtcdPeer, EtcdRoot, FlannelClient}, path) {
 			t.Errorf("%s comes from %s", path, signer)
 		}
 	}
-	args := strings.Join(append(flagsOf(t, pods(c), "kube-controller-manager"), flagsOf(t, pods(c), "kube-apiserver")...), "\n")
+	args := strings.Join(append(flagsOf(t, pods(c), "kube-controller-manager"),
+		flagsOf(t, pods(c), "kube-apiserver")...), "\n")
 	for _, want := range []string{
 		"--cluster-signing-kubelet-serving-cert-file=" + signingFile(kubeletCA),
 		"--cluster-signing-kube-apiserver-client-cert-file=" + signingFile(ClusterCA),

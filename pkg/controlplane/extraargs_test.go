@@ -16,11 +16,13 @@ import (
 // to other values.
 var overridable = map[string][]string{
 	"kube-apiserver": {
-		"audit-log-maxage", "audit-log-maxbackup", "audit-log-maxsize", "enable-admission-plugins", "kubelet-preferred-address-types", "profiling",
+		"audit-log-maxage", "audit-log-maxbackup", "audit-log-maxsize", "enable-admission-plugins",
+		"kubelet-preferred-address-types", "profiling",
 		"service-account-extend-token-expiration", "shutdown-delay-duration", "shutdown-send-retry-after",
 	},
-	"kube-controller-manager": {"cluster-signing-duration", "controllers", "kube-api-burst", "kube-api-qps", "profiling", "terminated-pod-gc-threshold"},
-	"kube-scheduler":          {"kube-api-burst", "kube-api-qps", "profiling"},
+	"kube-controller-manager": {"cluster-signing-duration", "controllers", "kube-api-burst", "kube-api-qps",
+		"profiling", "terminated-pod-gc-threshold"},
+	"kube-scheduler": {"kube-api-burst", "kube-api-qps", "profiling"},
 }
 
 // TestOwnFlagsAreKept checks that a user cannot set any other flag that the
@@ -65,7 +67,8 @@ func TestExtraArgs(t *testing.T) {
 			t.Fatal(err)
 		}
 		command := pod.Spec.Containers[0].Command
-		if command[0] != p.name || !slices.Contains(command, "--profiling=true") || slices.Contains(command, "--profiling=false") || !slices.Contains(command, "--v=4") {
+		if command[0] != p.name || !slices.Contains(command, "--profiling=true") ||
+			slices.Contains(command, "--profiling=false") || !slices.Contains(command, "--v=4") {
 			t.Errorf("%s: %q", p.name, command)
 		}
 	}

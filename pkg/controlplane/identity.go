@@ -52,9 +52,12 @@ func (p PKI) IdentityProblem() error {
 
 func (p PKI) identityRemedy() string {
 	if p.Joins {
-		return "restore them from a copy, or remove the damaged files and run `kube-bootstrap master --join` with a token and a key of `kube-bootstrap token create --control-plane`"
+		return "restore them from a copy, or remove the damaged files and run `kube-bootstrap master --join` with a " +
+			"token and a key of `kube-bootstrap token create --control-plane`"
 	}
-	return "restore them from a copy of " + Dir + " (other control planes of the cluster have the same files), or give the cluster up with `kube-bootstrap turndown`"
+	return "restore them from a copy of " + Dir +
+		" (other control planes of the cluster have the same files), or give the cluster up with `kube-bootstrap " +
+		"turndown`"
 }
 
 // identity returns, for each part, a function that reads it.

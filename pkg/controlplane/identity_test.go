@@ -33,7 +33,8 @@ func TestTheIdentityOfAClusterIsNotMadeAgain(t *testing.T) {
 				_, checked := c.Certificates().Check(t.Context())
 				for _, err := range []error{checked, c.Certificates().Apply(t.Context())} {
 					problems := step.Problems(err)
-					if len(problems) != 1 || problems[0].Name != "cluster-identity" || !strings.Contains(problems[0].Text, path) {
+					if len(problems) != 1 || problems[0].Name != "cluster-identity" ||
+						!strings.Contains(problems[0].Text, path) {
 						t.Errorf("got %v", err)
 					}
 				}

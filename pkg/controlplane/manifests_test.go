@@ -26,7 +26,8 @@ func TestManifests(t *testing.T) {
 	if err := c.Files.Write(encryptionFile, key, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(pods(c).WriteAPIServer().Apply(t.Context()), pods(c).WriteControllers().Apply(t.Context())); err != nil {
+	if err := errors.Join(pods(c).WriteAPIServer().Apply(t.Context()),
+		pods(c).WriteControllers().Apply(t.Context())); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler"} {

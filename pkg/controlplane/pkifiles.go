@@ -35,7 +35,9 @@ const (
 
 // Dirs lists the directories of a control plane's configuration, each after its parent.
 func Dirs() []string {
-	return []string{Dir, ConfigDir, PKIDir, filepath.Dir(EtcdServer), filepath.Dir(managerServer), schedulerDir, ManifestDir}
+	return []string{
+		Dir, ConfigDir, PKIDir, filepath.Dir(EtcdServer), filepath.Dir(managerServer), schedulerDir, ManifestDir,
+	}
 }
 
 // PeerName is the common name of every etcd member on the peer port. A client
@@ -83,18 +85,27 @@ func (l leaf) name() string {
 }
 
 func (p PKI) leaves() []leaf {
-	serving := pki.CertificateRequest{CommonName: "kube-apiserver", Hosts: p.apiHosts(), WithAuthority: true, Cross: content(p.Files, crossFile)}
+	serving := pki.CertificateRequest{
+		CommonName: "kube-apiserver", Hosts: p.apiHosts(), WithAuthority: true, Cross: content(p.Files, crossFile),
+	}
 	client := func(path, signer, name, purpose string, hosts ...string) leaf {
 		return leaf{path, signer, purpose, false, pki.CertificateRequest{CommonName: name, Hosts: hosts, Client: true}}
 	}
 	conf := func(path, purpose, user string, groups ...string) leaf {
-		return leaf{path, ClusterCA, purpose, true, pki.CertificateRequest{CommonName: user, Organizations: groups, Client: true}}
+		return leaf{
+			path, ClusterCA, purpose, true,
+			pki.CertificateRequest{CommonName: user, Organizations: groups, Client: true},
+		}
 	}
 	// Without a certificate, the controller manager and the scheduler make an RSA key at
 	// each start, which takes up to seconds on a small board.
 	// https://github.com/kubernetes/kubernetes/blob/v1.37.2/cmd/kube-controller-manager/app/options/options.go#L498
 	local := func(path, purpose, name string) leaf {
-		return leaf{path, kubeletCA, purpose, false, pki.CertificateRequest{CommonName: name, Hosts: []string{"localhost", "127.0.0.1"}}}
+		return leaf{
+			path, kubeletCA, purpose, false, pki.CertificateRequest{
+				CommonName: name, Hosts: []string{"localhost", "127.0.0.1"},
+			},
+		}
 	}
 	etcdHosts := []string{p.HostName, p.IP, "localhost", "127.0.0.1"}
 	return []leaf{
@@ -144,7 +155,9 @@ func Held() []pki.CertificateFile {
 	const remedy = "run `kube-bootstrap certs renew`, or `kube-bootstrap master` if one has expired"
 	var all []pki.CertificateFile
 	for _, a := range authorities {
-		all = append(all, pki.CertificateFile{Name: certificateName(a.path), Path: a.path + ".crt", Purpose: a.purpose, Remedy: pki.RotateAuthorities})
+		all = append(all, pki.CertificateFile{
+			Name: certificateName(a.path), Path: a.path + ".crt", Purpose: a.purpose, Remedy: pki.RotateAuthorities,
+		})
 	}
 	for _, l := range (PKI{}).leaves() {
 		all = append(all, pki.CertificateFile{

@@ -36,7 +36,8 @@ type API struct {
 
 // Ready waits until the API server says that it is ready.
 func (a API) Ready() step.Step {
-	return step.Wait("wait-for-apiserver", "wait for the API server", a.serves, func() string { return explain(a.Files) })
+	return step.Wait("wait-for-apiserver", "wait for the API server", a.serves,
+		func() string { return explain(a.Files) })
 }
 
 // Healthy returns the steps that wait for the controller manager and the
@@ -45,7 +46,8 @@ func (s StaticPods) Healthy(watch func(component string) func(context.Context) e
 	var all []step.Step
 	for _, p := range []component{s.manager(), s.scheduler()} {
 		healthy := func(ctx context.Context) error { return step.Serves(p.healthy(ctx)) }
-		all = append(all, step.Wait(step.IDOf("wait-for", p.name), "wait for "+p.name, healthy, nil).Watched(watch(p.name)))
+		all = append(all, step.Wait(step.IDOf("wait-for", p.name), "wait for "+p.name, healthy,
+			nil).Watched(watch(p.name)))
 	}
 	return all
 }
@@ -192,6 +194,7 @@ func held() func(runtime.Object) error {
 		if since.Abs() <= staleAfter || !renewed.Equal(first) {
 			return nil
 		}
-		return fmt.Errorf("its leader last renewed the lease at %s, and not since this host looks", renewed.UTC().Format(time.RFC3339))
+		return fmt.Errorf("its leader last renewed the lease at %s, and not since this host looks",
+			renewed.UTC().Format(time.RFC3339))
 	}
 }

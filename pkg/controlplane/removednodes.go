@@ -65,7 +65,8 @@ func readable(data []byte) bool {
 		if a.Webhook == nil {
 			continue
 		}
-		if slices.ContainsFunc(a.Webhook.MatchConditions, func(c apiserverv1.WebhookMatchCondition) bool { return len(c.Expression) > longestCondition }) {
+		if slices.ContainsFunc(a.Webhook.MatchConditions,
+			func(c apiserverv1.WebhookMatchCondition) bool { return len(c.Expression) > longestCondition }) {
 			return false
 		}
 	}
@@ -84,8 +85,9 @@ func authorization(removed []RemovedNode) ([]byte, error) {
 		authorizers = append(authorizers, refuse(name, condition(nodes)))
 	}
 	return yaml.Marshal(apiserverv1.AuthorizationConfiguration{
-		TypeMeta:    metav1.TypeMeta{APIVersion: "apiserver.config.k8s.io/v1", Kind: "AuthorizationConfiguration"},
-		Authorizers: append(authorizers, apiserverv1.AuthorizerConfiguration{Type: "Node", Name: "node"}, apiserverv1.AuthorizerConfiguration{Type: "RBAC", Name: "rbac"}),
+		TypeMeta: metav1.TypeMeta{APIVersion: "apiserver.config.k8s.io/v1", Kind: "AuthorizationConfiguration"},
+		Authorizers: append(authorizers, apiserverv1.AuthorizerConfiguration{Type: "Node", Name: "node"},
+			apiserverv1.AuthorizerConfiguration{Type: "RBAC", Name: "rbac"}),
 	})
 }
 
@@ -118,8 +120,10 @@ func refuse(name, condition string) apiserverv1.AuthorizerConfiguration {
 	return apiserverv1.AuthorizerConfiguration{Type: "Webhook", Name: name, Webhook: &apiserverv1.WebhookConfiguration{
 		AuthorizedTTL: second, UnauthorizedTTL: second, Timeout: second,
 		SubjectAccessReviewVersion: "v1", MatchConditionSubjectAccessReviewVersion: "v1",
-		FailurePolicy:   apiserverv1.FailurePolicyDeny,
-		ConnectionInfo:  apiserverv1.WebhookConnectionInfo{Type: apiserverv1.AuthorizationWebhookConnectionInfoTypeKubeConfigFile, KubeConfigFile: new(nobodyFile)},
+		FailurePolicy: apiserverv1.FailurePolicyDeny,
+		ConnectionInfo: apiserverv1.WebhookConnectionInfo{
+			Type: apiserverv1.AuthorizationWebhookConnectionInfoTypeKubeConfigFile, KubeConfigFile: new(nobodyFile),
+		},
 		MatchConditions: []apiserverv1.WebhookMatchCondition{{Expression: condition}},
 	}}
 }
@@ -140,6 +144,7 @@ func condition(nodes []RemovedNode) string {
 	if len(accepted) == 0 {
 		return is
 	}
-	return fmt.Sprintf("%s && !(has(request.extra) && %s in request.extra && request.extra[%s].exists(c, request.user + ' ' + c in [%s]))",
+	return fmt.Sprintf("%s && !(has(request.extra) && %s in request.extra && request.extra[%s].exists(c, "+
+		"request.user + ' ' + c in [%s]))",
 		is, id, id, strings.Join(accepted, ", "))
 }

@@ -56,7 +56,8 @@ func (s StaticPods) UseRenewed() step.Plan {
 	}
 	return step.Plan{
 		{s.restart(s.apiserver(nil), apiserver)},
-		{step.Wait("wait-for-renewed-apiserver", "wait until the API server serves with its certificate", s.servesRenewed, nil)},
+		{step.Wait("wait-for-renewed-apiserver", "wait until the API server serves with its certificate",
+			s.servesRenewed, nil)},
 		{s.restart(s.manager(), func() ([]host.File, error) { return s.podsOf(s.manager()) })},
 		{s.restart(s.scheduler(), func() ([]host.File, error) { return s.podsOf(s.scheduler()) })},
 	}

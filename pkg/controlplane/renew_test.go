@@ -56,11 +56,13 @@ func TestDueAfterTwoThirdsOfTheLifetime(t *testing.T) {
 		t.Errorf("at once: %q", due)
 	}
 	c.Now = func() time.Time { return now.Add(12 * time.Minute) }
-	if due := c.Due(); len(due) != len(c.leaves())-1 || slices.Contains(due, "super-admin.conf") || !slices.Contains(due, "etcd-flannel") {
+	if due := c.Due(); len(due) != len(c.leaves())-1 || slices.Contains(due, "super-admin.conf") ||
+		!slices.Contains(due, "etcd-flannel") {
 		t.Errorf("near the end: %q", due)
 	}
 	for _, held := range Held() {
-		if one := held.Inspect(c.Files.Read, now); one.DaysLeft == 0 && one.Problem == "" && !strings.HasSuffix(held.Name, "ca") && one.Expires.Sub(now) != c.LeafLife {
+		if one := held.Inspect(c.Files.Read, now); one.DaysLeft == 0 && one.Problem == "" &&
+			!strings.HasSuffix(held.Name, "ca") && one.Expires.Sub(now) != c.LeafLife {
 			t.Errorf("%s expires on %s", one.Name, one.Expires)
 		}
 	}
@@ -71,7 +73,9 @@ func TestLeafLife(t *testing.T) {
 	if d := ReadLeafLife(c.Files); d != 0 {
 		t.Errorf("a fresh host: %s", d)
 	}
-	for d, valid := range map[time.Duration]bool{time.Minute: false, MinLeafLife: true, pki.LeafLife: true, pki.AuthorityLife: false} {
+	for d, valid := range map[time.Duration]bool{
+		time.Minute: false, MinLeafLife: true, pki.LeafLife: true, pki.AuthorityLife: false,
+	} {
 		if err := ValidLeafLife(d); (err == nil) != valid {
 			t.Errorf("%s: %v", d, err)
 		}
@@ -80,7 +84,8 @@ func TestLeafLife(t *testing.T) {
 		t.Errorf("read %s, %v", ReadLeafLife(c.Files), err)
 	}
 	c.LeafLife = time.Hour
-	if args := strings.Join(flagsOf(t, pods(c), "kube-controller-manager"), " "); !strings.Contains(args, "--cluster-signing-duration=1h0m0s") {
+	if args := strings.Join(flagsOf(t, pods(c), "kube-controller-manager"), " "); !strings.Contains(args,
+		"--cluster-signing-duration=1h0m0s") {
 		t.Errorf("the controller manager signs for the usual lifetime: %s", args)
 	}
 }

@@ -198,7 +198,9 @@ func rotatedAuthorities(files host.Files, r rotation.Rotation) (tree []host.File
 		if r.Phase > rotation.Accept {
 			tree = append(tree, host.File{Path: a.path + ".key", Data: new.Key})
 		}
-		tree = append(tree, host.File{Path: a.path + ".crt", Data: []byte(strings.Join(certs, "")), Mode: modeOf(a.path + ".crt")})
+		tree = append(tree, host.File{
+			Path: a.path + ".crt", Data: []byte(strings.Join(certs, "")), Mode: modeOf(a.path + ".crt"),
+		})
 	}
 	if r.Phase > rotation.Accept {
 		tree = append(tree, host.File{Path: crossFile, Data: made.Cross, Mode: modeOf(crossFile)})

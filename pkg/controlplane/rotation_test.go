@@ -129,7 +129,8 @@ func TestAnUnknownRotationIsRefused(t *testing.T) {
 	c := fresh(t)
 	issue(t, c)
 	before := snapshot(t, c)
-	if err := Rotate(c.Files, rotation.Rotation{Subject: "moon"}).Apply(t.Context()); err == nil || !strings.Contains(err.Error(), "cannot rotate the moon") {
+	if err := Rotate(c.Files, rotation.Rotation{Subject: "moon"}).Apply(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), "cannot rotate the moon") {
 		t.Error(err)
 	}
 	for path, data := range snapshot(t, c) {
@@ -213,7 +214,8 @@ func TestRotationOfTheAuthorities(t *testing.T) {
 		}
 		for _, path := range signers {
 			if n := len(blocks(content(c.Files, signingFile(path)))); n != 1 {
-				t.Errorf("phase %d: %s has %d certificates, and the controller manager wants one", r.Phase, signingFile(path), n)
+				t.Errorf("phase %d: %s has %d certificates, and the controller manager wants one",
+					r.Phase, signingFile(path), n)
 			}
 		}
 		config, err := pki.ParseKubeconfig(content(c.Files, AdminConf))
@@ -226,7 +228,8 @@ func TestRotationOfTheAuthorities(t *testing.T) {
 	}
 	chain, err := pki.ParseCertificates(content(c.Files, apiserver+".crt"))
 	if err != nil || len(chain) != 3 || chain[1].CheckSignatureFrom(old[ClusterCA].Cert) != nil {
-		t.Errorf("the chain of the API server has %d certificates, and none by which a client of the old authority accepts it: %v", len(chain), err)
+		t.Errorf("the chain of the API server has %d certificates, and none by which a client of the old authority "+
+			"accepts it: %v", len(chain), err)
 	}
 }
 
@@ -269,7 +272,8 @@ func TestAllControlPlanesRotateToTheSameAuthorities(t *testing.T) {
 		follow(t, second, r)
 	}
 	for _, file := range SharedFiles() {
-		if strings.HasPrefix(file.Path, PKIDir) && !bytes.Equal(content(first.Files, file.Path), content(second.Files, file.Path)) {
+		if strings.HasPrefix(file.Path, PKIDir) &&
+			!bytes.Equal(content(first.Files, file.Path), content(second.Files, file.Path)) {
 			t.Errorf("%s differs", file.Path)
 		}
 	}

@@ -23,7 +23,8 @@ import (
 // host, and what they read besides certificates.
 type StaticPods struct {
 	HostSettings
-	PodCIDR           netip.Prefix                // network that the controller manager divides among nodes; invalid: it assigns no subnets
+	// network that the controller manager divides among nodes; invalid: it assigns no subnets
+	PodCIDR           netip.Prefix
 	Image             func(program string) string // that a component runs from: hyperkube, or one of its own
 	KubernetesVersion string                      // "v1.36.3", which the pods are labelled with
 	EtcdEndpoints     []string

@@ -81,7 +81,9 @@ func grant(ctx context.Context, p PKI) error {
 
 // superClient returns a client with all rights, also where RBAC grants none.
 func (p PKI) superClient() (kubernetes.Interface, error) {
-	data, err := p.kubeconfig(p.Server(), pki.CertificateRequest{CommonName: superAdmin, Organizations: []string{superGroup}, Client: true, Life: grantLife})
+	data, err := p.kubeconfig(p.Server(), pki.CertificateRequest{
+		CommonName: superAdmin, Organizations: []string{superGroup}, Client: true, Life: grantLife,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -128,14 +130,18 @@ type User struct {
 func (p PKI) UserKubeconfig(u User) ([]byte, error) {
 	for _, name := range append([]string{u.Name}, u.Groups...) {
 		if strings.HasPrefix(name, "system:") || name == KubeletClientUser {
-			return nil, &step.Problem{Name: "user", Text: fmt.Sprintf("user or group %q: this name and names that begin with system: belong to components of Kubernetes", name),
-				Remedy: "choose another name, and grant it rights with a RoleBinding or a ClusterRoleBinding", Firm: true}
+			return nil, &step.Problem{Name: "user",
+				Text: fmt.Sprintf("user or group %q: this name and names that begin with system: belong to "+
+					"components of Kubernetes", name),
+				Remedy: "choose another name, and grant it rights with a RoleBinding or a ClusterRoleBinding",
+				Firm:   true}
 		}
 	}
 	if err := certifies(p.Files, u.Server); err != nil {
 		return nil, err
 	}
-	return p.kubeconfig(cmp.Or(u.Server, p.Server()), pki.CertificateRequest{CommonName: u.Name, Organizations: u.Groups, Client: true, Life: u.Life})
+	return p.kubeconfig(cmp.Or(u.Server, p.Server()),
+		pki.CertificateRequest{CommonName: u.Name, Organizations: u.Groups, Client: true, Life: u.Life})
 }
 
 // kubeconfig returns a kubeconfig with a new client certificate of the cluster.
@@ -158,7 +164,10 @@ func certifies(files host.Files, server string) error {
 	}
 	at, err := url.Parse(server)
 	if err != nil || at.Scheme != "https" || at.Hostname() == "" {
-		return &step.Problem{Name: "server", Text: fmt.Sprintf("server %q is no URL of an API server", server), Remedy: "write it as https://NAME:6443", Firm: true}
+		return &step.Problem{
+			Name: "server", Text: fmt.Sprintf("server %q is no URL of an API server", server),
+			Remedy: "write it as https://NAME:6443", Firm: true,
+		}
 	}
 	data, err := files.Read(apiserver + ".crt")
 	if err != nil {
@@ -170,7 +179,8 @@ func certifies(files host.Files, server string) error {
 	}
 	if cert.VerifyHostname(at.Hostname()) != nil {
 		return &step.Problem{Name: "server", Text: "the API server's certificate does not contain " + at.Hostname(),
-			Remedy: "add it with `kube-bootstrap master --tls-san " + at.Hostname() + "` on each control plane", Firm: true}
+			Remedy: "add it with `kube-bootstrap master --tls-san " + at.Hostname() + "` on each control plane",
+			Firm:   true}
 	}
 	return nil
 }

@@ -22,7 +22,9 @@ type SentFile struct {
 // Send writes a file into a directory of a container.
 func (d *Engine) Send(ctx context.Context, id, dir string, file SentFile) error {
 	content := packed(func(archive *tar.Writer) error {
-		header := &tar.Header{Typeflag: tar.TypeReg, Name: file.Name, Mode: 0o644, Size: file.Size, ModTime: file.ModTime}
+		header := &tar.Header{
+			Typeflag: tar.TypeReg, Name: file.Name, Mode: 0o644, Size: file.Size, ModTime: file.ModTime,
+		}
 		return pack(archive, header, file.Content)
 	})
 	defer content.Close()

@@ -60,7 +60,8 @@ func portError(err error) error {
 		return nil
 	}
 	for message, kind := range map[string]error{
-		"port is already allocated": ErrPortTaken, "address already in use": ErrPortTaken, "cannot assign requested address": ErrNoHostIP,
+		"port is already allocated": ErrPortTaken, "address already in use": ErrPortTaken,
+		"cannot assign requested address": ErrNoHostIP,
 	} {
 		if strings.Contains(err.Error(), message) {
 			return fmt.Errorf("%w: %w", kind, err)

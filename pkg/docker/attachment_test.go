@@ -29,8 +29,10 @@ func TestPortErrorsAreToldApart(t *testing.T) {
 // machine are all addresses used.
 func TestPublishAddr(t *testing.T) {
 	for address, want := range map[string]string{
-		"unix:///run/docker.sock": "127.0.0.1", "tcp://127.0.0.1:2375": "127.0.0.1", "tcp://localhost:2375": "127.0.0.1",
-		"tcp://192.0.2.7:2376": "192.0.2.7", "tcp://kube-bootstrap.invalid:2376": "0.0.0.0", "tcp://[2001:db8::1]:2376": "0.0.0.0",
+		"unix:///run/docker.sock": "127.0.0.1", "tcp://127.0.0.1:2375": "127.0.0.1",
+		"tcp://localhost:2375": "127.0.0.1",
+		"tcp://192.0.2.7:2376": "192.0.2.7", "tcp://kube-bootstrap.invalid:2376": "0.0.0.0",
+		"tcp://[2001:db8::1]:2376": "0.0.0.0",
 	} {
 		got, err := (&Engine{Address: address}).PublishAddr(t.Context())
 		if err != nil || got.String() != want {
@@ -44,7 +46,9 @@ func TestTheHashOfAContainerStays(t *testing.T) {
 	c := Container{
 		Name: "k.api", Image: "front", Command: []string{"/front"}, Restart: "no",
 		Mounts: []Mount{{Source: "/a", Target: "/b", ReadOnly: true}},
-		On:     Attachment{Cluster: "k", Network: "k", Addr: netip.MustParseAddr("10.192.0.2"), Ports: map[uint16]uint16{1: 2}},
+		On: Attachment{
+			Cluster: "k", Network: "k", Addr: netip.MustParseAddr("10.192.0.2"), Ports: map[uint16]uint16{1: 2},
+		},
 	}
 	if got, want := c.hash(), "a3869c26beec4075"; got != want {
 		t.Errorf("hash %s, want %s", got, want)

@@ -69,7 +69,8 @@ func (d *Engine) Running(ctx context.Context, c Container) ([]string, error) {
 		return []string{"replace container " + c.Name + ": its settings differ"}, nil
 	case now.Container.State.Restarting: // the engine also reports State.Running for it
 		last, _ := endOf(now.Container)
-		return []string{fmt.Sprintf("have container %s run: %s: %s", c.Name, last, lastLine(d.Tail(ctx, c.Name, 1)))}, nil
+		return []string{fmt.Sprintf("have container %s run: %s: %s", c.Name, last, lastLine(d.Tail(ctx, c.Name, 1)))},
+			nil
 	case !now.Container.State.Running:
 		return []string{"start container " + c.Name + ": it is " + string(now.Container.State.Status)}, nil
 	}
@@ -140,12 +141,14 @@ func startContainer(ctx context.Context, api *client.Client, name string) error 
 // noContainerd reports whether the engine had no connection to containerd. The engine
 // answers with an internal error, so only the text identifies it: of Docker 28.5, and of 26.1.
 func noContainerd(err error) bool {
-	return errdefs.IsInternal(err) && (strings.Contains(err.Error(), "Unavailable: ") || strings.HasSuffix(err.Error(), ": unavailable"))
+	return errdefs.IsInternal(err) &&
+		(strings.Contains(err.Error(), "Unavailable: ") || strings.HasSuffix(err.Error(), ": unavailable"))
 }
 
 func (d *Engine) replace(ctx context.Context, c Container) error {
 	if c.StopFirst {
-		if _, err := d.ContainerStop(ctx, c.Name, client.ContainerStopOptions{}); err != nil && !errdefs.IsNotFound(err) {
+		if _, err := d.ContainerStop(ctx, c.Name, client.ContainerStopOptions{}); err != nil &&
+			!errdefs.IsNotFound(err) {
 			return err
 		}
 	}
@@ -204,7 +207,9 @@ func (c Container) createOptions() client.ContainerCreateOptions {
 		Privileged:    c.Privileged,
 		Mounts:        Mounts(c.Mounts),
 		RestartPolicy: container.RestartPolicy{Name: container.RestartPolicyMode(c.Restart)},
-		LogConfig:     container.LogConfig{Type: "json-file", Config: map[string]string{"max-size": "10m", "max-file": "3"}},
+		LogConfig: container.LogConfig{
+			Type: "json-file", Config: map[string]string{"max-size": "10m", "max-file": "3"},
+		},
 		// An engine with userns-remap gives the files of images to another user. mount(8), which has the
 		// setuid bit, would run as that user, and could not mount the volumes of pods.
 		SecurityOpt: []string{"no-new-privileges"},

@@ -138,7 +138,8 @@ func fromContext(name string) (clidocker.Endpoint, error) {
 	))
 	found, err := contexts.GetMetadata(name)
 	if errdefs.IsNotFound(err) {
-		return clidocker.Endpoint{}, fmt.Errorf("docker context %s does not exist (`docker context ls` lists all contexts)", name)
+		return clidocker.Endpoint{},
+			fmt.Errorf("docker context %s does not exist (`docker context ls` lists all contexts)", name)
 	}
 	if err != nil {
 		return clidocker.Endpoint{}, step.Wrap(err, "docker context %s", name)

@@ -42,7 +42,9 @@ func (d *Engine) ExecIn(ctx context.Context, name string, c host.Command) error 
 }
 
 // attach starts a command in a container and returns its input and output.
-func (d *Engine) attach(ctx context.Context, name string, options client.ExecCreateOptions) (string, client.HijackedResponse, error) {
+func (d *Engine) attach(
+	ctx context.Context, name string, options client.ExecCreateOptions,
+) (string, client.HijackedResponse, error) {
 	made, err := d.ExecCreate(ctx, name, options)
 	if err != nil {
 		return "", client.HijackedResponse{}, err
@@ -109,7 +111,8 @@ type errorReader struct {
 
 func (k *errorReader) Read(p []byte) (int, error) {
 	n, err := k.Reader.Read(p)
-	if err != nil && err != io.EOF && !errors.Is(err, syscall.EBADF) { // nohup gives a program a stdin that it cannot read
+	// nohup gives a program a stdin that it cannot read
+	if err != nil && err != io.EOF && !errors.Is(err, syscall.EBADF) {
 		k.err = err
 	}
 	return n, err
@@ -118,7 +121,7 @@ func (k *errorReader) Read(p []byte) (int, error) {
 // interrupt sends SIGINT to the command, ends its stdin and waits shortly for its last
 // output. Nothing writes output afterwards.
 func (e *execution) interrupt(ctx context.Context, done <-chan struct{}) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second) //nolint:forbidigo // how long an interrupted command may write its last output
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second) //nolint:forbidigo // for last output
 	defer cancel()
 	if pid := e.pid.text(); pid != "" {
 		_ = e.docker.ExecIn(ctx, e.container, host.Command{Args: []string{"kill", "-INT", pid}})
@@ -252,7 +255,8 @@ func follow(ctx context.Context, api *client.Client, id string, sizes <-chan Siz
 			if !more {
 				return
 			}
-			_, _ = api.ExecResize(ctx, id, client.ExecResizeOptions{Height: s.Rows, Width: s.Columns}) // a wrong size is only ugly
+			// a wrong size is only ugly
+			_, _ = api.ExecResize(ctx, id, client.ExecResizeOptions{Height: s.Rows, Width: s.Columns})
 		}
 	}
 }

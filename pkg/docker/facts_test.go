@@ -28,7 +28,8 @@ func TestFactsAfterAReload(t *testing.T) {
 	go func() { _ = server.Serve(listener) }() // it always ends with ErrServerClosed
 	t.Cleanup(func() { server.Close() })
 	info, err := Open(filepath.Join(dir, "d")).Facts(t.Context())
-	if pools := info.DefaultAddressPools; err != nil || info.DockerRootDir != "/srv/docker" || len(pools) != 1 || pools[0].Base.IsValid() || pools[0].Size != 24 {
+	if pools := info.DefaultAddressPools; err != nil || info.DockerRootDir != "/srv/docker" || len(pools) != 1 ||
+		pools[0].Base.IsValid() || pools[0].Size != 24 {
 		t.Errorf("%q, %v, %v", info.DockerRootDir, pools, err)
 	}
 }

@@ -89,7 +89,8 @@ func (i ImageService) Matching(ctx context.Context, filter client.Filters) (refs
 // Load reads images from a `docker save` archive.
 func (i ImageService) Load(ctx context.Context, archive io.Reader) error {
 	return send(ctx, archive, "load", "images", func(ctx context.Context, archive io.Reader) (io.ReadCloser, error) {
-		return i.api.ImageLoad(ctx, archive, client.ImageLoadWithQuiet(false)) // not quiet: the engine then reports progress, which resets the timer
+		// not quiet: the engine then reports progress, which resets the timer
+		return i.api.ImageLoad(ctx, archive, client.ImageLoadWithQuiet(false))
 	})
 }
 
@@ -122,7 +123,9 @@ type ImageFile struct {
 }
 
 func (f ImageFile) write(archive *tar.Writer) error {
-	h := &tar.Header{Typeflag: tar.TypeReg, Name: f.Name, Mode: f.Mode, Size: int64(len(f.Data)), Uid: f.Owner, Gid: f.Owner}
+	h := &tar.Header{
+		Typeflag: tar.TypeReg, Name: f.Name, Mode: f.Mode, Size: int64(len(f.Data)), Uid: f.Owner, Gid: f.Owner,
+	}
 	if strings.HasSuffix(f.Name, "/") {
 		h.Typeflag = tar.TypeDir
 	}
@@ -156,7 +159,8 @@ func (i ImageService) ImportProgram(ctx context.Context, ref, path string, other
 		return err
 	}
 	rootfs := packed(func(archive *tar.Writer) error {
-		err := pack(archive, &tar.Header{Typeflag: tar.TypeReg, Name: "kube-bootstrap", Mode: 0o755, Size: info.Size()}, file)
+		err := pack(archive, &tar.Header{Typeflag: tar.TypeReg, Name: "kube-bootstrap", Mode: 0o755, Size: info.Size()},
+			file)
 		for _, f := range others {
 			err = errors.Join(err, f.write(archive))
 		}
@@ -234,7 +238,10 @@ func (i ImageService) RemoveAll(ctx context.Context, filter client.Filters, fail
 }
 
 // send sends an archive with images and returns the failure in the engine's answer.
-func send(ctx context.Context, archive io.Reader, verb, what string, request func(context.Context, io.Reader) (io.ReadCloser, error)) error {
+func send(
+	ctx context.Context, archive io.Reader, verb, what string,
+	request func(context.Context, io.Reader) (io.ReadCloser, error),
+) error {
 	ctx, watch := silence.Begin(ctx)
 	defer watch.End()
 	answer, err := request(ctx, watch.Sent(archive))

@@ -57,7 +57,8 @@ func PortBindings(all []PortMapping) (network.PortSet, network.PortMap) {
 	for _, p := range all {
 		port, _ := network.PortFrom(p.Port, network.IPProtocol(p.Protocol))
 		exposed[port] = struct{}{}
-		bindings[port] = append(bindings[port], network.PortBinding{HostIP: p.HostIP, HostPort: strconv.Itoa(int(p.HostPort))})
+		bindings[port] = append(bindings[port],
+			network.PortBinding{HostIP: p.HostIP, HostPort: strconv.Itoa(int(p.HostPort))})
 	}
 	return exposed, bindings
 }

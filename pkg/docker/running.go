@@ -51,7 +51,7 @@ func (d *Engine) RemoveContainer(ctx context.Context, name string) error {
 	if !errdefs.IsConflict(err) {
 		return Gone(err)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, step.Limit(ctx), err) //nolint:forbidigo // step.Limit, with a cause of its own
+	ctx, cancel := context.WithTimeoutCause(ctx, step.Limit(ctx), err) //nolint:forbidigo // step.Limit, with a cause
 	defer cancel()
 	end := d.ContainerWait(ctx, name, client.ContainerWaitOptions{Condition: container.WaitConditionRemoved})
 	select {

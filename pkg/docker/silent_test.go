@@ -34,7 +34,8 @@ func TestNoAnswerIsNoDifference(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), limit)
 		defer cancel()
-		if diff, err := engine.Running(ctx, Container{Name: "etcd"}); known != (len(diff) > 0) || known == step.IsUnanswered(err) {
+		if diff, err := engine.Running(ctx, Container{Name: "etcd"}); known != (len(diff) > 0) ||
+			known == step.IsUnanswered(err) {
 			t.Errorf("%s: container: %v, %v", socket, diff, err)
 		}
 		if _, err := engine.Images().Has(ctx, "etcd:1"); known == step.IsUnanswered(err) {

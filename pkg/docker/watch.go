@@ -89,7 +89,8 @@ func stream(ctx context.Context, api *client.Client, up, changed func()) error {
 	defer cancel()
 	sent := api.Events(ctx, client.EventsListOptions{Filters: make(client.Filters).
 		Add("type", string(events.ContainerEventType), string(events.ImageEventType)).
-		Add("event", string(events.ActionStart), string(events.ActionDie), string(events.ActionDestroy), string(events.ActionPause),
+		Add("event", string(events.ActionStart), string(events.ActionDie), string(events.ActionDestroy),
+			string(events.ActionPause),
 			string(events.ActionRename), string(events.ActionDelete), string(events.ActionUnTag)),
 	})
 	up()

@@ -220,7 +220,8 @@ func (c *collection) run(ctx context.Context, file, script, name string) ([]byte
 // await runs a command to its end, or to its limit.
 func (c *collection) await(ctx context.Context, said, told *output, args []string) error {
 	most := cmp.Or(c.limit, limit)
-	ctx, cancel := context.WithTimeoutCause(ctx, most, fmt.Errorf("it did not end within %s", most)) //nolint:forbidigo // then the file is left out of the dump
+	late := fmt.Errorf("it did not end within %s", most)
+	ctx, cancel := context.WithTimeoutCause(ctx, most, late) //nolint:forbidigo // then the dump omits the file
 	defer cancel()
 	done := make(chan error, 1)
 	go func() { done <- c.Exec(ctx, args, said, told) }()

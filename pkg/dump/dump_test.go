@@ -54,7 +54,8 @@ func TestCollect(t *testing.T) {
 		{file: "none.txt", run: `no-such-program`},
 		{file: "logs/*", names: `echo a/0.log; echo 'b c'`, run: `cat "` + logs + `/$1"`},
 		{file: "gone/*", names: `exit 4`, run: `true`},
-		{file: "objects.yaml", run: `echo 'spec: {env: [{name: A, value: hunter22}]}'`, clean: redactObjects, only: objects},
+		{file: "objects.yaml", run: `echo 'spec: {env: [{name: A, value: hunter22}]}'`,
+			clean: redactObjects, only: objects},
 		{file: "workloads.txt", run: `echo x`, only: workloads},
 	})
 	must.NoError(t, err)
@@ -65,7 +66,8 @@ func TestCollect(t *testing.T) {
 	errs := got[ErrorsFile]
 	delete(got, ErrorsFile)
 	for file, want := range map[string]string{
-		"version.txt": "version\n", "part.txt": "part\n", "logs/a_0.log": "one password=(removed)\n", "logs/b c": "two\n",
+		"version.txt": "version\n", "part.txt": "part\n", "logs/a_0.log": "one password=(removed)\n",
+		"logs/b c":     "two\n",
 		"objects.yaml": "spec:\n  env:\n  - name: A\n    value: (removed)\n",
 	} {
 		if got[file] != want {
@@ -76,7 +78,10 @@ func TestCollect(t *testing.T) {
 	if len(got) > 0 {
 		t.Errorf("further files: %q", got)
 	}
-	for _, line := range []string{"part.txt: exit status 3: --password (removed) second\n", "none.txt: exit status 127: ", "gone/*: exit status 4\n"} {
+	for _, line := range []string{
+		"part.txt: exit status 3: --password (removed) second\n", "none.txt: exit status 127: ",
+		"gone/*: exit status 4\n",
+	} {
 		if !strings.Contains(errs, line) {
 			t.Errorf("%q is not in\n%s", line, errs)
 		}
@@ -98,7 +103,8 @@ func TestALimit(t *testing.T) {
 		t.Errorf("it took %s", took)
 	}
 	got := contents(t, dir)
-	if !slices.Equal(failed, []string{"slow.txt"}) || got["slow.txt"] != "begun\n" || got["quick.txt"] != "ok\n" || got[ErrorsFile] != "slow.txt: it did not end within 300ms\n" {
+	if !slices.Equal(failed, []string{"slow.txt"}) || got["slow.txt"] != "begun\n" || got["quick.txt"] != "ok\n" ||
+		got[ErrorsFile] != "slow.txt: it did not end within 300ms\n" {
 		t.Errorf("failed: %q, files: %q", failed, got)
 	}
 }
@@ -107,12 +113,14 @@ func TestAnInterruptLeavesWhatHasEnded(t *testing.T) {
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
-		for _, err := os.Stat(filepath.Join(dir, "quick.txt")); err != nil; _, err = os.Stat(filepath.Join(dir, "quick.txt")) {
+		for _, err := os.Stat(filepath.Join(dir, "quick.txt")); err != nil; _, err = os.Stat(filepath.Join(dir,
+			"quick.txt")) {
 			time.Sleep(10 * time.Millisecond)
 		}
 		cancel()
 	}()
-	_, err := collect(ctx, here(), dir, []source{{file: "quick.txt", run: `echo ok`}, {file: "slow.txt", run: `sleep 600`}})
+	_, err := collect(ctx, here(), dir,
+		[]source{{file: "quick.txt", run: `echo ok`}, {file: "slow.txt", run: `sleep 600`}})
 	if got := contents(t, dir); !errors.Is(err, context.Canceled) || len(got) != 1 || got["quick.txt"] != "ok\n" {
 		t.Errorf("%v, %q", err, got)
 	}
@@ -133,7 +141,8 @@ func TestAHostNamesManyFiles(t *testing.T) {
 	}
 	failed, err := collect(t.Context(), h, dir, []source{{file: "*.log", names: "names", run: "run"}})
 	must.NoError(t, err)
-	if errs := contents(t, dir)[ErrorsFile]; !slices.Equal(failed, []string{"*.log"}) || !strings.Contains(errs, "*.log: more than 2000 files were found") {
+	if errs := contents(t, dir)[ErrorsFile]; !slices.Equal(failed, []string{"*.log"}) ||
+		!strings.Contains(errs, "*.log: more than 2000 files were found") {
 		t.Errorf("%q: %s", failed, errs)
 	}
 	c := collection{written: maxDump - 1}
@@ -168,7 +177,8 @@ func TestScripts(t *testing.T) {
 	files := map[string]bool{}
 	for _, s := range sources {
 		for _, script := range []string{s.names, s.run} {
-			if _, err := (host.Command{Args: []string{"/bin/sh", "-n", "-c", prelude + script}}).Run(t.Context()); err != nil {
+			if _, err := (host.Command{Args: []string{"/bin/sh", "-n", "-c", prelude + script}}).
+				Run(t.Context()); err != nil {
 				t.Errorf("%s: %v", s.file, err)
 			}
 		}
@@ -194,13 +204,16 @@ func TestProcesses(t *testing.T) {
 		must.NoError(t, os.Symlink("/bin/sh", path))
 		go func() {
 			began <- struct{}{}
-			_, _ = host.Command{Args: []string{path, "-c", ": 'of " + name + "'; read line"}, Stdin: silent{ctx}}.Run(ctx)
+			_, _ = host.Command{Args: []string{path, "-c", ": 'of " + name + "'; read line"},
+				Stdin: silent{ctx}}.Run(ctx)
 		}()
 		<-began
 	}
 	var got string
 	for end := time.Now().Add(10 * time.Second); !strings.Contains(got, " user\n") && time.Now().Before(end); {
-		failed, err := collect(ctx, here(), dir, []source{{file: "processes.txt", run: processes, clean: redactProcesses}})
+		failed, err := collect(ctx, here(), dir, []source{{
+			file: "processes.txt", run: processes, clean: redactProcesses,
+		}})
 		must.NoError(t, err)
 		got = contents(t, dir)["processes.txt"]
 		if len(failed) > 0 {

@@ -14,7 +14,8 @@ import (
 // systemNamespaces contain the components of the cluster, whose settings and logs a
 // bug report needs. Those of other namespaces are the users'.
 var systemNamespaces = []string{
-	"kube-system", "kube-public", "kube-node-lease", "local-path-storage", "metallb-system", "kube-flannel", "calico-system", "calico-apiserver", "tigera-operator",
+	"kube-system", "kube-public", "kube-node-lease", "local-path-storage", "metallb-system", "kube-flannel",
+	"calico-system", "calico-apiserver", "tigera-operator",
 }
 
 // redactObjects reduces the objects of users to fields that contain no secret, and removes what
@@ -72,7 +73,8 @@ func redactMap(object map[string]any) {
 // whole objects in its own.
 func keptAnnotation(key string) bool {
 	domain, _, _ := strings.Cut(key, "/")
-	ours := strings.HasSuffix(domain, "kubernetes.io") || strings.HasSuffix(domain, "k8s.io") || domain == "kube-bootstrap.dev"
+	ours := strings.HasSuffix(domain, "kubernetes.io") || strings.HasSuffix(domain, "k8s.io") ||
+		domain == "kube-bootstrap.dev"
 	return ours && domain != "kubectl.kubernetes.io"
 }
 
@@ -115,7 +117,8 @@ func isObject(value map[string]any) bool {
 
 // clusterKinds are the kinds without a namespace whose fields describe the cluster.
 var clusterKinds = []string{
-	"APIService", "CertificateSigningRequest", "ClusterRole", "ClusterRoleBinding", "CSIDriver", "CSINode", "CustomResourceDefinition",
+	"APIService", "CertificateSigningRequest", "ClusterRole", "ClusterRoleBinding", "CSIDriver", "CSINode",
+	"CustomResourceDefinition",
 	"FlowSchema", "IngressClass", "Namespace", "Node", "PriorityClass", "PriorityLevelConfiguration", "RuntimeClass",
 	"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
 }
@@ -160,7 +163,8 @@ func set(names string) map[string]bool {
 func reduce(object map[string]any) {
 	if isCustom(object) {
 		status, _ := object["status"].(map[string]any)
-		maps.DeleteFunc(object, func(key string, _ any) bool { return key != "apiVersion" && key != "kind" && key != "metadata" })
+		maps.DeleteFunc(object,
+			func(key string, _ any) bool { return key != "apiVersion" && key != "kind" && key != "metadata" })
 		object["status"] = map[string]any{"conditions": status["conditions"]}
 	}
 	keep(object)

@@ -80,7 +80,8 @@ items:
 		t.Errorf("a secret is in\n%s", got)
 	}
 	for _, kept := range []string{
-		"app: web", "nodeName: worker-1", "image: nginx", "containerPort: 80", "cpu: 100m", "reason: ContainersNotReady", "restartCount: 3", "exitCode: 2",
+		"app: web", "nodeName: worker-1", "image: nginx", "containerPort: 80", "cpu: 100m",
+		"reason: ContainersNotReady", "restartCount: 3", "exitCode: 2",
 		"schedule: '* * * * *'", "name: mail", "type: Sent", "name: database", "storage: 1Gi", "phase: Bound",
 	} {
 		if !strings.Contains(got, kept) {
@@ -111,7 +112,10 @@ items:
 	if strings.Contains(got, "hunter22") {
 		t.Errorf("a secret is in\n%s", got)
 	}
-	for _, kept := range []string{"forward . /etc/resolv.conf", "config.source: file", "--name=master-1", "name: GREETING", "podCIDR: 10.1.7.0/24"} {
+	for _, kept := range []string{
+		"forward . /etc/resolv.conf", "config.source: file", "--name=master-1", "name: GREETING",
+		"podCIDR: 10.1.7.0/24",
+	} {
 		if !strings.Contains(got, kept) {
 			t.Errorf("%s is missing in\n%s", kept, got)
 		}

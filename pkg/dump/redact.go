@@ -48,17 +48,31 @@ var secrets = []struct {
 	pattern *regexp.Regexp
 	becomes string
 }{
-	{[]string{"ls0tls1crudjtib"}, regexp.MustCompile(`LS0tLS1CRUdJTiB[^D][A-Za-z0-9+/=]*`), removed},                                           // PEM in base64, except certificates
-	{[]string{"."}, regexp.MustCompile(`\b[a-z0-9]{6}\.[a-z0-9]{16}\b`), removed},                                                              // a bootstrap token
-	{[]string{"eyj"}, regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`), removed},                                // a JSON web token
-	{clouds, regexp.MustCompile(`\b(gh[pousr]_|github_pat_|glpat-|dckr_(pat|oat)_|npm_|sk-|AIza|AKIA|ASIA)[A-Za-z0-9_-]{16,}`), removed},       // of registries and clouds
-	{[]string{"cookie"}, regexp.MustCompile(`(?i)\b((?:set-)?cookie\\*["']?[ \t]*[:=][ \t]*\\*["']?)[^"'\n]+`), "${1}" + removed},              // of a browser
-	{[]string{"sig=", "signature="}, regexp.MustCompile(`(?i)([?&;](?:[a-z-]*signature|sig)=)[^&;\s"']+`), "${1}" + removed},                   // of a signed URL
-	{[]string{"-u", "--user"}, regexp.MustCompile(`(\s(?:-u|--user)(?:[ \t]+|=)?["']?)[^\s:"']*[A-Za-z][^\s:"']*:[^\s"']+`), "${1}" + removed}, // of curl
-	{[]string{"basic", "bearer"}, regexp.MustCompile(`(?i)\b(Basic|Bearer)\s+[A-Za-z0-9._~+/=-]{6,}`), "$1 " + removed},                        // of a header
-	{[]string{"://"}, regexp.MustCompile(`([a-z][a-z0-9+.-]*://)[^\s/@:]*:[^\s/@]+@`), "${1}" + removed + "@"},                                 // of a URL
-	{[]string{";"}, regexp.MustCompile(`(?i)(;[ \t]*[a-z ]*(key|password|pwd)=)[^;\s"']+`), "${1}" + removed},                                  // of a connection string
-	{nil, regexp.MustCompile(`(^|[^:0-9a-f])([0-9a-f]{12})[0-9a-f]{52}\b`), "${1}${2}" + "(shortened)"},                                        // a certificate key; also the ID of a container
+	// PEM in base64, except certificates
+	{[]string{"ls0tls1crudjtib"}, regexp.MustCompile(`LS0tLS1CRUdJTiB[^D][A-Za-z0-9+/=]*`), removed},
+	// a bootstrap token
+	{[]string{"."}, regexp.MustCompile(`\b[a-z0-9]{6}\.[a-z0-9]{16}\b`), removed},
+	// a JSON web token
+	{[]string{"eyj"}, regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`), removed},
+	// of registries and clouds
+	{clouds, regexp.MustCompile(`\b(gh[pousr]_|github_pat_|glpat-|dckr_(pat|oat)_|npm_|sk-|AIza|AKIA|ASIA)[A-Za-z0-9_-]{16,}`), removed},
+	// of a browser
+	{[]string{"cookie"}, regexp.MustCompile(`(?i)\b((?:set-)?cookie\\*["']?[ \t]*[:=][ \t]*\\*["']?)[^"'\n]+`),
+		"${1}" + removed},
+	// of a signed URL
+	{[]string{"sig=", "signature="}, regexp.MustCompile(`(?i)([?&;](?:[a-z-]*signature|sig)=)[^&;\s"']+`),
+		"${1}" + removed},
+	// of curl
+	{[]string{"-u", "--user"},
+		regexp.MustCompile(`(\s(?:-u|--user)(?:[ \t]+|=)?["']?)[^\s:"']*[A-Za-z][^\s:"']*:[^\s"']+`), "${1}" + removed},
+	// of a header
+	{[]string{"basic", "bearer"}, regexp.MustCompile(`(?i)\b(Basic|Bearer)\s+[A-Za-z0-9._~+/=-]{6,}`), "$1 " + removed},
+	// of a URL
+	{[]string{"://"}, regexp.MustCompile(`([a-z][a-z0-9+.-]*://)[^\s/@:]*:[^\s/@]+@`), "${1}" + removed + "@"},
+	// of a connection string
+	{[]string{";"}, regexp.MustCompile(`(?i)(;[ \t]*[a-z ]*(key|password|pwd)=)[^;\s"']+`), "${1}" + removed},
+	// a certificate key; also the ID of a container
+	{nil, regexp.MustCompile(`(^|[^:0-9a-f])([0-9a-f]{12})[0-9a-f]{52}\b`), "${1}${2}" + "(shortened)"},
 }
 
 // Redact returns a text without what looks like a secret.

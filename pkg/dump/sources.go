@@ -44,7 +44,8 @@ var functions string
 // sources is all that a dump contains. Files that hold secrets on purpose are not
 // among them: keys, kubeconfigs, the credentials of a registry, replaced files and
 // manifests of the user, the configuration of containerd, audit logs.
-var sources = slices.Concat(ofHost, ofDocker("docker", "main"), ofDocker("docker-bootstrap", "bootstrap"), ofPods, ofCluster)
+var sources = slices.Concat(ofHost, ofDocker("docker", "main"), ofDocker("docker-bootstrap", "bootstrap"),
+	ofPods, ofCluster)
 
 var ofHost = []source{
 	{file: "status.txt", run: `"$0" status || [ $? = 5 ]`}, // 5: something is missing
@@ -63,7 +64,8 @@ var ofHost = []source{
 	{file: "kernel.log", run: `dmesg`},
 	{file: "daemon.json", run: `[ ! -e /etc/docker/daemon.json ] || cat /etc/docker/daemon.json`},
 	{file: "files.txt", run: `for dir in $state /etc/kubernetes; do [ ! -d $dir ] || find $dir -maxdepth 3 ! -path $state/volumes/'*' -exec ls -ld {} +; done`},
-	{file: "state/*", names: `cd $state 2>/dev/null || exit 0; ls -d ` + records + ` 2>/dev/null || true`, run: `cat "$state/$1"`},
+	{file: "state/*", names: `cd $state 2>/dev/null || exit 0; ls -d ` + records + ` 2>/dev/null || true`,
+		run: `cat "$state/$1"`},
 	{file: "runs/*", names: `ls $runs 2>/dev/null || true`, run: `cat "$runs/$1"`},
 	{file: "logs/*.log", names: units, run: unitLog},
 }
@@ -91,26 +93,34 @@ journalctl -q --no-pager -n 5000 -u "$@"`
 func ofDocker(dir, cli string) []source {
 	const columns = `'table {{.ID}}\t{{.Names}}\t{{.Image}}\t{{.CreatedAt}}\t{{.Status}}\t{{.Networks}}\t{{.Ports}}'`
 	all := []source{
-		{file: "info.txt", run: `cli version && cli info && cli ps -a --format ` + columns + ` && cli images && cli network ls`},
-		{file: "containers.yaml", run: `ids=$(cli ps -aq --filter label=$label) && { [ -z "$ids" ] || cli inspect $ids; }`, clean: redactObjects},
-		{file: "containers/*.log", names: `cli ps -a --filter label=$label --format '{{.Names}}'`, run: `cli logs --tail 5000 "$1" 2>&1`},
+		{file: "info.txt", run: `cli version && cli info && cli ps -a --format ` + columns +
+			` && cli images && cli network ls`},
+		{file: "containers.yaml",
+			run:   `ids=$(cli ps -aq --filter label=$label) && { [ -z "$ids" ] || cli inspect $ids; }`,
+			clean: redactObjects},
+		{file: "containers/*.log", names: `cli ps -a --filter label=$label --format '{{.Names}}'`,
+			run: `cli logs --tail 5000 "$1" 2>&1`},
 		{
-			file: "containers/*.log", names: `list=$(cli ps -a --format '{{.Names}} {{.Label "'$label'"}}') && echo "$list" | sed -n 's/ $//p'`,
-			run: `cli logs --tail 5000 "$1" 2>&1`, only: workloads,
+			file:  "containers/*.log",
+			names: `list=$(cli ps -a --format '{{.Names}} {{.Label "'$label'"}}') && echo "$list" | sed -n 's/ $//p'`,
+			run:   `cli logs --tail 5000 "$1" 2>&1`, only: workloads,
 		},
 	}
 	for i := range all {
 		all[i].file = dir + "/" + all[i].file
-		all[i].names, all[i].run = strings.ReplaceAll(all[i].names, "cli ", cli+" "), strings.ReplaceAll(all[i].run, "cli ", cli+" ")
+		all[i].names, all[i].run = strings.ReplaceAll(all[i].names, "cli ", cli+" "),
+			strings.ReplaceAll(all[i].run, "cli ", cli+" ")
 	}
 	return all
 }
 
 var ofPods = []source{
 	{file: "containerd.txt", run: containerd},
-	{file: "manifests/*", names: `ls /etc/kubernetes/manifests 2>/dev/null || true`, run: `cat "/etc/kubernetes/manifests/$1"`, clean: redactObjects},
+	{file: "manifests/*", names: `ls /etc/kubernetes/manifests 2>/dev/null || true`,
+		run: `cat "/etc/kubernetes/manifests/$1"`, clean: redactObjects},
 	{file: "pods/*", names: podLogs + `for one in $system; do logs "$one"; done`, run: podLog},
-	{file: "pods/*", names: podLogs + `logs '*' | grep -vE "^($(echo $system | tr ' ' '|'))_" || true`, run: podLog, only: workloads},
+	{file: "pods/*", names: podLogs + `logs '*' | grep -vE "^($(echo $system | tr ' ' '|'))_" || true`, run: podLog,
+		only: workloads},
 }
 
 const (

@@ -74,7 +74,9 @@ func (c Credentials) Connect(ctx context.Context, endpoints ...string) (*clientv
 // gRPC's first backoff is a second.
 func eager(ctx context.Context) grpc.DialOption {
 	return grpc.WithConnectParams(grpc.ConnectParams{
-		Backoff:           backoff.Config{BaseDelay: 10 * time.Millisecond, Multiplier: 1.1, MaxDelay: 250 * time.Millisecond},
+		Backoff: backoff.Config{
+			BaseDelay: 10 * time.Millisecond, Multiplier: 1.1, MaxDelay: 250 * time.Millisecond,
+		},
 		MinConnectTimeout: step.CheckLimit(ctx),
 	})
 }
@@ -156,7 +158,9 @@ const slowPause = 250 * time.Millisecond
 
 // Query calls ask, a query of a Check, with a client of this host's etcd. It
 // returns new if etcd has never run here.
-func (c Client) Query(ctx context.Context, new step.Diff, ask func(context.Context, *clientv3.Client) (step.Diff, error)) (step.Diff, error) {
+func (c Client) Query(
+	ctx context.Context, new step.Diff, ask func(context.Context, *clientv3.Client) (step.Diff, error),
+) (step.Diff, error) {
 	client, err := c.Connect(ctx)
 	if errors.Is(err, fs.ErrNotExist) || !DataOf(c.Credentials.Files).Exist() {
 		return new, nil

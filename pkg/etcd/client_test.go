@@ -68,7 +68,9 @@ func accepted(t *testing.T, access Credentials, serving, trusted *pki.Authority)
 	go func() {
 		conn, err := listener.Accept()
 		if err == nil {
-			err = tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{pair}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: clients, MinVersion: tls.VersionTLS12}).Handshake()
+			err = tls.Server(conn,
+				&tls.Config{Certificates: []tls.Certificate{pair}, ClientAuth: tls.RequireAndVerifyClientCert,
+					ClientCAs: clients, MinVersion: tls.VersionTLS12}).Handshake()
 		}
 		done <- err
 	}()
@@ -93,14 +95,17 @@ func TestChangeOfASlowEtcd(t *testing.T) {
 		})
 		return calls, err
 	}
-	if calls, err := change(limited(t), rpctypes.ErrTimeout, fmt.Errorf("write: %w", rpctypes.ErrNoLeader), nil); calls != 3 || err != nil {
+	if calls, err := change(limited(t), rpctypes.ErrTimeout, fmt.Errorf("write: %w", rpctypes.ErrNoLeader),
+		nil); calls != 3 || err != nil {
 		t.Errorf("%d calls, %v", calls, err)
 	}
-	if calls, err := change(limited(t), rpctypes.ErrPermissionDenied, nil); calls != 1 || !errors.Is(err, rpctypes.ErrPermissionDenied) {
+	if calls, err := change(limited(t), rpctypes.ErrPermissionDenied, nil); calls != 1 ||
+		!errors.Is(err, rpctypes.ErrPermissionDenied) {
 		t.Errorf("a refusal: %d calls, %v", calls, err)
 	}
 	short := step.WithLimit(t.Context(), time.Millisecond)
-	if calls, err := change(short, rpctypes.ErrTimeout); calls < 1 || !errors.Is(err, rpctypes.ErrTimeout) || !strings.Contains(err.Error(), "not within") {
+	if calls, err := change(short, rpctypes.ErrTimeout); calls < 1 || !errors.Is(err, rpctypes.ErrTimeout) ||
+		!strings.Contains(err.Error(), "not within") {
 		t.Errorf("without end: %d calls, %v", calls, err)
 	}
 }

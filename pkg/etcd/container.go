@@ -76,7 +76,9 @@ func founderProblem(c MemberContainer) error {
 	if err != nil || c.Member.Data.hasWAL() || cluster != "" || len(c.Member.Peers) == 0 {
 		return err
 	}
-	return &step.Problem{Name: "etcd-data", Firm: true, Text: "the data of etcd on this host are lost", Remedy: c.Member.dataRemedy()}
+	return &step.Problem{
+		Name: "etcd-data", Firm: true, Text: "the data of etcd on this host are lost", Remedy: c.Member.dataRemedy(),
+	}
 }
 
 // apply starts etcd. Meanwhile it asks the other members whether this host is still one:
@@ -107,7 +109,8 @@ func (c MemberContainer) run(ctx context.Context) error {
 func (c MemberContainer) ready(ctx context.Context) error {
 	return c.Member.Client.Do(ctx, func(client *clientv3.Client) error {
 		probe := func(ctx context.Context) error { return read(ctx, client) }
-		return step.Watching(ctx, c.watchStart, func(ctx context.Context) error { return step.Until(ctx, probe, c.tail(ctx)) })
+		return step.Watching(ctx, c.watchStart,
+			func(ctx context.Context) error { return step.Until(ctx, probe, c.tail(ctx)) })
 	})
 }
 
@@ -214,7 +217,9 @@ func env(print string) []string {
 func (c MemberContainer) mounts() []docker.Mount {
 	mounts := []docker.Mount{{Source: c.Member.Data.Files.Path(DataDir), Target: inside}}
 	for _, path := range []string{c.ServingCert, c.ServingKey, c.PeerCA, c.PeerCert, c.PeerKey} {
-		mounts = append(mounts, docker.Mount{Source: c.Member.Data.Files.Path(path), Target: filepath.Clean(path), ReadOnly: true})
+		mounts = append(mounts, docker.Mount{
+			Source: c.Member.Data.Files.Path(path), Target: filepath.Clean(path), ReadOnly: true,
+		})
 	}
 	return mounts
 }

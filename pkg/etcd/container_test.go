@@ -18,7 +18,8 @@ func testContainer(t *testing.T) MemberContainer {
 		Member: Member{Client: Client{Credentials: root, IP: "10.0.0.1"}, Data: Data{files}, Name: "one"},
 		Image:  "etcd:test", RestartPolicy: "unless-stopped",
 		ServingCert: "/etc/kubernetes/pki/etcd/server.crt", ServingKey: "/etc/kubernetes/pki/etcd/server.key",
-		PeerCA: "/etc/kubernetes/pki/etcd/peer-ca.crt", PeerCert: "/etc/kubernetes/pki/etcd/peer.crt", PeerKey: "/etc/kubernetes/pki/etcd/peer.key",
+		PeerCA: "/etc/kubernetes/pki/etcd/peer-ca.crt", PeerCert: "/etc/kubernetes/pki/etcd/peer.crt",
+		PeerKey:  "/etc/kubernetes/pki/etcd/peer.key",
 		PeerName: "etcd-peer",
 	}
 }
@@ -60,14 +61,16 @@ func TestEveryPortNeedsACertificate(t *testing.T) {
 // worker, because a client of that port can act as root.
 func TestPeerPortTrustsPeersOnly(t *testing.T) {
 	s := testContainer(t)
-	wantArgs(t, s, "--peer-trusted-ca-file="+s.PeerCA, "--peer-cert-file="+s.PeerCert, "--peer-key-file="+s.PeerKey, "--peer-cert-allowed-cn=etcd-peer")
+	wantArgs(t, s, "--peer-trusted-ca-file="+s.PeerCA, "--peer-cert-file="+s.PeerCert, "--peer-key-file="+s.PeerKey,
+		"--peer-cert-allowed-cn=etcd-peer")
 }
 
 // TestNoWorkerReachesEtcd: the authority of the workers' certificates opens no port.
 func TestNoWorkerReachesEtcd(t *testing.T) {
 	s := testContainer(t)
 	wantArgs(t, s, "--trusted-ca-file="+s.PeerCA, "--enable-grpc-gateway=false")
-	if slices.Contains(s.command(""), "--trusted-ca-file="+s.Member.Client.Credentials.CA) || s.Member.Client.Credentials.CA == s.PeerCA {
+	if slices.Contains(s.command(""), "--trusted-ca-file="+s.Member.Client.Credentials.CA) ||
+		s.Member.Client.Credentials.CA == s.PeerCA {
 		t.Error("etcd trusts the authority of workers")
 	}
 }

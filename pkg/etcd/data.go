@@ -100,5 +100,6 @@ func (d Data) diskRemedy() string {
 	if err != nil {
 		return "free space below " + DataDir
 	}
-	return fmt.Sprintf("free space on the file system of %s, which has %d MiB left, and run the same command again", DataDir, free>>20)
+	return fmt.Sprintf("free space on the file system of %s, which has %d MiB left, and run the same command again",
+		DataDir, free>>20)
 }

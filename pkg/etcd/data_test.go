@@ -14,7 +14,9 @@ import (
 // etcd, even if a user starts it in spite of the warning.
 func TestTheNewestVersionIsRecorded(t *testing.T) {
 	data := Data{host.Files{Root: t.TempDir()}}
-	for _, c := range []struct{ start, want string }{{"3.6.8-0", "3.6.8-0"}, {"3.7.0-0", "3.7.0-0"}, {"3.6.8-0", "3.7.0-0"}} {
+	for _, c := range []struct{ start, want string }{
+		{"3.6.8-0", "3.6.8-0"}, {"3.7.0-0", "3.7.0-0"}, {"3.6.8-0", "3.7.0-0"},
+	} {
 		if err := data.noteStart(c.start); err != nil {
 			t.Fatal(err)
 		}
@@ -60,16 +62,21 @@ func TestRoomInSpiteOfMembersThatAreDown(t *testing.T) {
 	c.add("off", "127.3.1.3", false)
 	c.add("two", "127.3.1.2", true)
 	own := c.add("one", "127.3.1.1", true)
-	c.members = append(c.members, &etcdserverpb.Member{ID: 9, PeerURLs: []string{peerURL("127.3.1.4")}, IsLearner: true}) // never started
+	// never started
+	c.members = append(c.members, &etcdserverpb.Member{
+		ID: 9, PeerURLs: []string{peerURL("127.3.1.4")}, IsLearner: true,
+	})
 	s := c.server("one", "127.3.1.1")
 	ran(t, s, own, "")
 	must.NoError(t, s.Database().Room().Apply(limited(t)))
 	if len(c.asked) > 0 {
 		t.Errorf("without an alarm: %v", c.asked)
 	}
-	c.alarms = []*etcdserverpb.AlarmMember{{MemberID: own, Alarm: etcdserverpb.AlarmType_NOSPACE}, {MemberID: 1, Alarm: etcdserverpb.AlarmType_NOSPACE}}
+	c.alarms = []*etcdserverpb.AlarmMember{{MemberID: own, Alarm: etcdserverpb.AlarmType_NOSPACE},
+		{MemberID: 1, Alarm: etcdserverpb.AlarmType_NOSPACE}}
 	applies(t, s, s.Database().Room())
-	if want := []string{"compact", "defragment 127.3.1.1", "defragment 127.3.1.2"}; len(c.alarms) > 0 || !slices.Equal(c.asked, want) {
+	if want := []string{"compact", "defragment 127.3.1.1", "defragment 127.3.1.2"}; len(c.alarms) > 0 ||
+		!slices.Equal(c.asked, want) {
 		t.Errorf("got %v, want %v; alarms %v", c.asked, want, c.alarms)
 	}
 }

@@ -24,12 +24,13 @@ type Database struct {
 // Room is the step that makes etcd accept writes again after its database had reached
 // the quota. It compacts the history and defragments the database. It removes no key.
 func (d Database) Room() step.Step {
-	return d.Member.Client.Step("etcd-room", "keep etcd below its quota", nil, func(ctx context.Context, client *clientv3.Client) (step.Diff, error) {
-		if err := d.alarms(ctx, client); err != nil {
-			return step.Diff{err.Error()}, nil
-		}
-		return nil, nil
-	}, d.makeRoom)
+	return d.Member.Client.Step("etcd-room", "keep etcd below its quota", nil,
+		func(ctx context.Context, client *clientv3.Client) (step.Diff, error) {
+			if err := d.alarms(ctx, client); err != nil {
+				return step.Diff{err.Error()}, nil
+			}
+			return nil, nil
+		}, d.makeRoom)
 }
 
 // alarms returns the problem for which etcd refuses writes: its database has
@@ -61,9 +62,13 @@ func (d Database) corruptProblem(ctx context.Context, client *clientv3.Client, i
 			}
 		}
 	}
-	p := &step.Problem{Name: "etcd-data", Firm: true, Text: "etcd has found the data of its member " + name + " to be corrupt", Remedy: d.Member.dataRemedy()}
+	p := &step.Problem{
+		Name: "etcd-data", Firm: true, Text: "etcd has found the data of its member " + name + " to be corrupt",
+		Remedy: d.Member.dataRemedy(),
+	}
 	if name != d.Member.Name && len(d.Member.Peers) > 0 {
-		p.Remedy = "run `kube-bootstrap turndown --force` on " + name + " and join it again: the other members have the data"
+		p.Remedy = "run `kube-bootstrap turndown --force` on " + name +
+			" and join it again: the other members have the data"
 	}
 	return p
 }
@@ -73,8 +78,11 @@ func (d Database) fullProblem(ctx context.Context, client *clientv3.Client) erro
 	if status, err := client.Status(ctx, d.Member.Client.URL()); err == nil {
 		size = fmt.Sprintf(": %d MiB, of which %d MiB are in use", status.DbSize>>20, status.DbSizeInUse>>20)
 	}
-	return &step.Problem{Name: "etcd-space", Firm: true, Text: fmt.Sprintf("etcd refuses writes, because its database has reached the quota of %d MiB%s", d.Quota>>20, size),
-		Remedy: "delete objects that nobody needs (events, completed jobs), then run `kube-bootstrap master`, which compacts the database"}
+	return &step.Problem{Name: "etcd-space", Firm: true,
+		Text: fmt.Sprintf("etcd refuses writes, because its database has reached the quota of %d MiB%s",
+			d.Quota>>20, size),
+		Remedy: "delete objects that nobody needs (events, completed jobs), then run `kube-bootstrap master`, which " +
+			"compacts the database"}
 }
 
 // makeRoom does nothing without an alarm. It keeps an alarm of corrupt data: without it
@@ -120,7 +128,8 @@ func compact(ctx context.Context, client *clientv3.Client) error {
 	if err != nil {
 		return err
 	}
-	if _, err := client.Compact(ctx, now.Header.Revision, clientv3.WithCompactPhysical()); err != nil && !strings.Contains(err.Error(), "compacted") {
+	if _, err := client.Compact(ctx, now.Header.Revision, clientv3.WithCompactPhysical()); err != nil &&
+		!strings.Contains(err.Error(), "compacted") {
 		return fmt.Errorf("compact etcd: %w", err)
 	}
 	return nil

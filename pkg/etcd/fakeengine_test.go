@@ -61,7 +61,10 @@ func (e *fakeEngine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		e.labels, e.runs = nil, false
 		w.WriteHeader(http.StatusNoContent)
 	case strings.HasSuffix(path, "/json"):
-		_ = json.NewEncoder(w).Encode(map[string]any{"Id": "etcd", "Name": "/etcd", "Config": map[string]any{"Labels": e.labels},
-			"State": map[string]any{"Running": e.runs, "Status": "running", "StartedAt": time.Now(), "FinishedAt": time.Now()}})
+		_ = json.NewEncoder(w).
+			Encode(map[string]any{"Id": "etcd", "Name": "/etcd", "Config": map[string]any{"Labels": e.labels},
+				"State": map[string]any{
+					"Running": e.runs, "Status": "running", "StartedAt": time.Now(), "FinishedAt": time.Now(),
+				}})
 	}
 }

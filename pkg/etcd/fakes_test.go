@@ -56,7 +56,9 @@ func newCluster(t *testing.T) *fakeCluster {
 // add adds a voter; running: its etcd answers.
 func (c *fakeCluster) add(name, ip string, running bool) uint64 {
 	c.last++
-	c.members = append(c.members, &etcdserverpb.Member{ID: c.last, Name: name, PeerURLs: []string{peerURL(ip)}, ClientURLs: []string{clientURL(ip)}})
+	c.members = append(c.members, &etcdserverpb.Member{
+		ID: c.last, Name: name, PeerURLs: []string{peerURL(ip)}, ClientURLs: []string{clientURL(ip)},
+	})
 	if running {
 		c.start(ip)
 	}
@@ -142,7 +144,9 @@ func (e *fakeEtcd) Range(ctx context.Context, _ *etcdserverpb.RangeRequest) (*et
 	return &etcdserverpb.RangeResponse{Header: e.header()}, nil
 }
 
-func (e *fakeEtcd) MemberList(ctx context.Context, _ *etcdserverpb.MemberListRequest) (*etcdserverpb.MemberListResponse, error) {
+func (e *fakeEtcd) MemberList(
+	ctx context.Context, _ *etcdserverpb.MemberListRequest,
+) (*etcdserverpb.MemberListResponse, error) {
 	if err := e.lock(ctx); err != nil {
 		return nil, err
 	}
@@ -150,7 +154,9 @@ func (e *fakeEtcd) MemberList(ctx context.Context, _ *etcdserverpb.MemberListReq
 	return &etcdserverpb.MemberListResponse{Header: e.header(), Members: slices.Clone(e.members)}, nil
 }
 
-func (e *fakeEtcd) MemberAdd(ctx context.Context, r *etcdserverpb.MemberAddRequest) (*etcdserverpb.MemberAddResponse, error) {
+func (e *fakeEtcd) MemberAdd(
+	ctx context.Context, r *etcdserverpb.MemberAddRequest,
+) (*etcdserverpb.MemberAddResponse, error) {
 	if err := e.lock(ctx); err != nil {
 		return nil, err
 	}
@@ -161,7 +167,9 @@ func (e *fakeEtcd) MemberAdd(ctx context.Context, r *etcdserverpb.MemberAddReque
 	return &etcdserverpb.MemberAddResponse{Header: e.header()}, nil
 }
 
-func (e *fakeEtcd) MemberRemove(ctx context.Context, r *etcdserverpb.MemberRemoveRequest) (*etcdserverpb.MemberRemoveResponse, error) {
+func (e *fakeEtcd) MemberRemove(
+	ctx context.Context, r *etcdserverpb.MemberRemoveRequest,
+) (*etcdserverpb.MemberRemoveResponse, error) {
 	if err := e.lock(ctx); err != nil {
 		return nil, err
 	}
@@ -171,7 +179,9 @@ func (e *fakeEtcd) MemberRemove(ctx context.Context, r *etcdserverpb.MemberRemov
 	return &etcdserverpb.MemberRemoveResponse{Header: e.header()}, nil
 }
 
-func (e *fakeEtcd) MemberPromote(ctx context.Context, r *etcdserverpb.MemberPromoteRequest) (*etcdserverpb.MemberPromoteResponse, error) {
+func (e *fakeEtcd) MemberPromote(
+	ctx context.Context, r *etcdserverpb.MemberPromoteRequest,
+) (*etcdserverpb.MemberPromoteResponse, error) {
 	if err := e.lock(ctx); err != nil {
 		return nil, err
 	}
@@ -205,7 +215,8 @@ func (e *fakeEtcd) Alarm(_ context.Context, r *etcdserverpb.AlarmRequest) (*etcd
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if r.Action == etcdserverpb.AlarmRequest_DEACTIVATE {
-		e.alarms = slices.DeleteFunc(e.alarms, func(a *etcdserverpb.AlarmMember) bool { return a.MemberID == r.MemberID && a.Alarm == r.Alarm })
+		e.alarms = slices.DeleteFunc(e.alarms,
+			func(a *etcdserverpb.AlarmMember) bool { return a.MemberID == r.MemberID && a.Alarm == r.Alarm })
 	}
 	return &etcdserverpb.AlarmResponse{Header: e.header(), Alarms: slices.Clone(e.alarms)}, nil
 }
@@ -217,7 +228,9 @@ func (e *fakeEtcd) Compact(context.Context, *etcdserverpb.CompactionRequest) (*e
 	return &etcdserverpb.CompactionResponse{Header: e.header()}, nil
 }
 
-func (e *fakeEtcd) Defragment(context.Context, *etcdserverpb.DefragmentRequest) (*etcdserverpb.DefragmentResponse, error) {
+func (e *fakeEtcd) Defragment(
+	context.Context, *etcdserverpb.DefragmentRequest,
+) (*etcdserverpb.DefragmentResponse, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.asked = append(e.asked, "defragment "+e.ip)
@@ -230,7 +243,10 @@ func (c *fakeCluster) server(name, ip string, peers ...string) MemberContainer {
 	s.Member.Name, s.Member.Client.IP, s.Member.Peers, s.Version = name, ip, peers, "3.7.0"
 	root, err := c.ca.Issue(pki.CertificateRequest{CommonName: "root", Client: true}, time.Now())
 	must.NoError(c.t, err)
-	for path, data := range map[string][]byte{s.Member.Client.Credentials.CA: c.ca.PEM().Cert, s.Member.Client.Credentials.Cert: root.Cert, s.Member.Client.Credentials.Key: root.Key} {
+	for path, data := range map[string][]byte{
+		s.Member.Client.Credentials.CA: c.ca.PEM().Cert, s.Member.Client.Credentials.Cert: root.Cert,
+		s.Member.Client.Credentials.Key: root.Key,
+	} {
 		must.NoError(c.t, s.Member.Data.Files.Write(path, data, 0o600))
 	}
 	dir, err := os.MkdirTemp("", "kb-etcd-") // the path of a Unix socket must be short

@@ -45,7 +45,9 @@ func (m Member) Leave(ctx context.Context, release func(context.Context, *client
 	return cannotLeave(cmp.Or(m.Client.lostQuorum(ctx), err))
 }
 
-func (m Member) depart(ctx context.Context, client *clientv3.Client, release func(context.Context, *clientv3.Client) error) error {
+func (m Member) depart(
+	ctx context.Context, client *clientv3.Client, release func(context.Context, *clientv3.Client) error,
+) error {
 	if err := removeAt(ctx, client, m.Client.IP); err != nil {
 		return err
 	}
@@ -121,12 +123,16 @@ func cannotLeave(err error) error {
 			Remedy: lost[0].Remedy + "; with --force this host leaves without notifying the others"}
 	}
 	if isTooFew(err) {
-		return &step.Problem{Name: "etcd-quorum", Text: "without it, etcd would have too few running members for a quorum",
-			Remedy: "start the other members first (`kube-bootstrap status` lists them); --force continues and stops the cluster"}
+		return &step.Problem{Name: "etcd-quorum",
+			Text: "without it, etcd would have too few running members for a quorum",
+			Remedy: "start the other members first (`kube-bootstrap status` lists them); --force continues and stops " +
+				"the cluster"}
 	}
 	return &step.Problem{
-		Name: "etcd-member", Text: fmt.Sprintf("the other members of etcd do not answer, so a host cannot be removed: %v", err),
-		Remedy: "start them first; with --force this host leaves without notifying them, and etcd counts it as a member that is down",
+		Name: "etcd-member", Text: fmt.Sprintf("the other members of etcd do not answer, so a host cannot be "+
+			"removed: %v", err),
+		Remedy: "start them first; with --force this host leaves without notifying them, and etcd counts it as a " +
+			"member that is down",
 	}
 }
 
@@ -138,8 +144,10 @@ func isTooFew(err error) bool {
 // cannotForget is cannotLeave for a command on another host, which has no --force.
 func cannotForget(name string, err error) error {
 	if isTooFew(err) {
-		return &step.Problem{Name: "etcd-quorum", Text: "without " + name + ", etcd would have too few running members for a quorum",
-			Remedy: "start the other members first (`kube-bootstrap status` lists them), and run the same command again"}
+		return &step.Problem{Name: "etcd-quorum",
+			Text: "without " + name + ", etcd would have too few running members for a quorum",
+			Remedy: "start the other members first (`kube-bootstrap status` lists them), " +
+				"and run the same command again"}
 	}
 	return &step.Problem{Name: "etcd-member", Text: fmt.Sprintf("etcd does not remove %s: %v", name, err),
 		Remedy: "look at `kube-bootstrap status`, and run the same command again"}
@@ -180,7 +188,10 @@ func (m Member) Forget(ctx context.Context, name string) (ip string, err error) 
 // is the name of this host. A member that has not started yet has no name.
 func forgettable(own, name string, all []MemberStatus, listed []ControlPlaneEntry) (ip string, err error) {
 	if name == own {
-		return "", &step.Problem{Name: "control-plane-alive", Text: name + " is this host", Remedy: "run `kube-bootstrap turndown` to remove it from the cluster"}
+		return "", &step.Problem{
+			Name: "control-plane-alive", Text: name + " is this host",
+			Remedy: "run `kube-bootstrap turndown` to remove it from the cluster",
+		}
 	}
 	for _, e := range listed {
 		if e.Name == name {
@@ -192,7 +203,10 @@ func forgettable(own, name string, all []MemberStatus, listed []ControlPlaneEntr
 			continue
 		}
 		if s.Healthy {
-			return "", &step.Problem{Name: "control-plane-alive", Text: name + " at " + s.IP + " is alive", Remedy: "run `kube-bootstrap turndown` on it"}
+			return "", &step.Problem{
+				Name: "control-plane-alive", Text: name + " at " + s.IP + " is alive",
+				Remedy: "run `kube-bootstrap turndown` on it",
+			}
 		}
 		return s.IP, nil
 	}

@@ -17,8 +17,11 @@ func TestWhoIsForgotten(t *testing.T) {
 		{Name: "dead", IP: "10.0.0.3"},
 		{IP: "10.0.0.4", Learner: true}, // has not started yet, so nobody knows its name
 	}
-	listed := []ControlPlaneEntry{{Name: "begun", IP: "10.0.0.4", Joining: true}, {Name: "announced", IP: "10.0.0.5", Joining: true}}
-	for name, want := range map[string]string{"dead": "10.0.0.3", "begun": "10.0.0.4", "announced": "10.0.0.5", "nobody": ""} {
+	listed := []ControlPlaneEntry{{Name: "begun", IP: "10.0.0.4", Joining: true},
+		{Name: "announced", IP: "10.0.0.5", Joining: true}}
+	for name, want := range map[string]string{
+		"dead": "10.0.0.3", "begun": "10.0.0.4", "announced": "10.0.0.5", "nobody": "",
+	} {
 		if ip, err := forgettable("one", name, all, listed); ip != want || err != nil {
 			t.Errorf("%s: got %q, %v, want %q", name, ip, err, want)
 		}
@@ -39,7 +42,8 @@ func TestForgetAdvisesWhatItHas(t *testing.T) {
 			forces bool
 		}{{cannotLeave(err), true}, {cannotForget("three", err), false}} {
 			found := step.Problems(c.err)
-			if len(found) != 1 || strings.Contains(found[0].Remedy, "--force") != c.forces || !c.forces && !strings.Contains(found[0].Text, "three") {
+			if len(found) != 1 || strings.Contains(found[0].Remedy, "--force") != c.forces || !c.forces &&
+				!strings.Contains(found[0].Text, "three") {
 				t.Errorf("%v: %v", err, c.err)
 			}
 		}

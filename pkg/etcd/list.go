@@ -60,7 +60,8 @@ func (m Member) announce(ctx context.Context) error {
 	}
 	e := m.entry()
 	e.Joining = true
-	_, err = client.Txn(ctx).If(clientv3.Compare(clientv3.Version(e.key()), "=", 0)).Then(clientv3.OpPut(e.key(), encode(e))).Commit()
+	_, err = client.Txn(ctx).If(clientv3.Compare(clientv3.Version(e.key()), "=", 0)).
+		Then(clientv3.OpPut(e.key(), encode(e))).Commit()
 	if err != nil {
 		return fmt.Errorf("write the list of control planes: %w", err)
 	}
@@ -72,23 +73,24 @@ func (m Member) announce(ctx context.Context) error {
 func (m Member) List() step.Step {
 	key, value := m.entry().key(), encode(m.entry())
 	missing := step.Diff{"list " + m.Name + " as a control plane at " + m.Client.IP}
-	return m.Client.Step("list-control-plane", "list this control plane", missing, func(ctx context.Context, client *clientv3.Client) (step.Diff, error) {
-		found, err := client.Get(ctx, key)
-		if err != nil {
-			return nil, fmt.Errorf("read the list of control planes: %w", err)
-		}
-		if len(found.Kvs) == 1 && string(found.Kvs[0].Value) == value {
-			return nil, nil
-		}
-		return missing, nil
-	}, func(ctx context.Context, client *clientv3.Client) error {
-		ctx, cancel := step.Limited(ctx)
-		defer cancel()
-		if _, err := client.Put(ctx, key, value); err != nil {
-			return fmt.Errorf("write the list of control planes: %w", err)
-		}
-		return nil
-	})
+	return m.Client.Step("list-control-plane", "list this control plane", missing,
+		func(ctx context.Context, client *clientv3.Client) (step.Diff, error) {
+			found, err := client.Get(ctx, key)
+			if err != nil {
+				return nil, fmt.Errorf("read the list of control planes: %w", err)
+			}
+			if len(found.Kvs) == 1 && string(found.Kvs[0].Value) == value {
+				return nil, nil
+			}
+			return missing, nil
+		}, func(ctx context.Context, client *clientv3.Client) error {
+			ctx, cancel := step.Limited(ctx)
+			defer cancel()
+			if _, err := client.Put(ctx, key, value); err != nil {
+				return fmt.Errorf("write the list of control planes: %w", err)
+			}
+			return nil
+		})
 }
 
 // unlist removes a host from the list of control planes.
@@ -197,7 +199,10 @@ func CheckName(ctx context.Context, client *clientv3.Client, name string) error 
 	if err != nil || r == nil || !r.Compromised {
 		return err
 	}
-	return &step.Problem{Name: "name-compromised", Firm: true, Text: "a host " + name + " was removed with `kube-bootstrap forget --compromised`, and as a control plane of this name its stolen certificates would be accepted",
+	return &step.Problem{Name: "name-compromised", Firm: true,
+		Text: "a host " + name +
+			" was removed with `kube-bootstrap forget --compromised`, and as a control plane of this name its stolen " +
+			"certificates would be accepted",
 		Remedy: "give this host another name (--host-name)"}
 }
 

@@ -58,7 +58,8 @@ func (m Member) find(ctx context.Context, client *clientv3.Client) (*etcdserverp
 			return member, nil // a learner with an earlier address of this host
 		case member.Name == m.Name:
 			return nil, &step.Problem{Name: "host-name",
-				Text:   fmt.Sprintf("a control plane named %s exists at %s", m.Name, strings.Join(member.PeerURLs, ", ")),
+				Text: fmt.Sprintf("a control plane named %s exists at %s",
+					m.Name, strings.Join(member.PeerURLs, ", ")),
 				Remedy: "give this host another --host-name, or run `kube-bootstrap turndown` on the other one first"}
 		}
 	}
@@ -147,7 +148,8 @@ const (
 func (m Member) Alone(ctx context.Context, name string, do func(context.Context) error) error {
 	// The end of ctx must not prevent the release of the lock. The other members
 	// answer while the etcd of this host restarts.
-	client, err := m.Client.Credentials.Connect(context.WithoutCancel(ctx), append([]string{m.Client.URL()}, m.others()...)...)
+	client, err := m.Client.Credentials.Connect(context.WithoutCancel(ctx),
+		append([]string{m.Client.URL()}, m.others()...)...)
 	if err != nil {
 		return err
 	}
@@ -277,8 +279,9 @@ func Quorum(all []MemberStatus) error {
 		remedy = fmt.Sprintf("start or repair %d of their hosts", need-up)
 	}
 	return &step.Problem{
-		Name:   "etcd-quorum",
-		Text:   fmt.Sprintf("etcd has no quorum: %d of %d members answer and %d are required; down: %s", up, voters, need, strings.Join(down, ", ")),
+		Name: "etcd-quorum",
+		Text: fmt.Sprintf("etcd has no quorum: %d of %d members answer and %d are required; down: %s",
+			up, voters, need, strings.Join(down, ", ")),
 		Remedy: remedy,
 	}
 }

@@ -14,7 +14,8 @@ func TestClusterToJoinNamesEveryMemberOnce(t *testing.T) {
 	}
 	// etcd has no name for a member that has not started.
 	own := &etcdserverpb.Member{PeerURLs: []string{"https://10.0.0.1:2380"}, IsLearner: true}
-	if got, want := m.initialCluster(append(others, own)), "one=https://10.0.0.1:2380,two=https://10.0.0.2:2380"; got != want {
+	if got, want := m.initialCluster(append(others, own)),
+		"one=https://10.0.0.1:2380,two=https://10.0.0.2:2380"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -76,7 +76,8 @@ func (c MemberContainer) stuck(ctx context.Context) error {
 		return nil
 	}
 	return &step.Problem{Name: "etcd-data", Firm: true, Remedy: c.Member.dataRemedy(),
-		Text: fmt.Sprintf("etcd does not start: its WAL ends at entry %d, but its database contains entry %d, so the WAL was damaged", wal, database)}
+		Text: fmt.Sprintf("etcd does not start: its WAL ends at entry %d, but its database contains entry %d, so the "+
+			"WAL was damaged", wal, database)}
 }
 
 // lostEntries reads the log of a run of etcd: the WAL ends before the database, and
@@ -164,15 +165,20 @@ func (c MemberContainer) problemIn(log string) error {
 	if reason == "" {
 		return nil
 	}
-	problem := &step.Problem{Name: "etcd-start", Firm: true, Text: "etcd does not start: " + reason, Remedy: "solve this, and run the same command again"}
+	problem := &step.Problem{
+		Name: "etcd-start", Firm: true, Text: "etcd does not start: " + reason,
+		Remedy: "solve this, and run the same command again",
+	}
 	switch {
-	case says(reason, "no space left on device", "disk quota exceeded"), says(reason, "failed to repair wal") && c.Member.Data.diskIsFull():
+	case says(reason, "no space left on device", "disk quota exceeded"), says(reason, "failed to repair wal") &&
+		c.Member.Data.diskIsFull():
 		problem.Name, problem.Remedy = "etcd-disk", c.Member.Data.diskRemedy()
 	case says(reason, "wal", "snap", "database", "bolt", "crc", "proto:"): // the last one: an entry cannot be decoded
 		problem.Name, problem.Remedy = "etcd-data", c.Member.dataRemedy()
 	case says(log, "\npanic: ") && says(log, ".wal.broken"):
 		problem.Name, problem.Remedy = "etcd-data", c.Member.dataRemedy()
-		problem.Text = "etcd does not start: its WAL was damaged (" + DataDir + "/member/wal/*.wal.broken), and etcd crashes without it: " + reason
+		problem.Text = "etcd does not start: its WAL was damaged (" + DataDir +
+			"/member/wal/*.wal.broken), and etcd crashes without it: " + reason
 	}
 	return problem
 }

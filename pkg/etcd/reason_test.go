@@ -24,11 +24,13 @@ func TestTheReasonOfEtcd(t *testing.T) {
 			t.Fatal(err)
 		}
 		problems := step.Problems(MemberContainer{}.problemIn(string(log)))
-		if len(problems) != 1 || problems[0].Name != c.problem || !strings.Contains(problems[0].Text, c.says) || problems[0].Remedy == "" {
+		if len(problems) != 1 || problems[0].Name != c.problem || !strings.Contains(problems[0].Text, c.says) ||
+			problems[0].Remedy == "" {
 			t.Errorf("%s: got %v", file, problems)
 		}
 	}
-	if err := (MemberContainer{}).problemIn("{\"level\":\"info\",\"msg\":\"ready to serve client requests\"}\nnot JSON\n"); err != nil {
+	if err := (MemberContainer{}).
+		problemIn("{\"level\":\"info\",\"msg\":\"ready to serve client requests\"}\nnot JSON\n"); err != nil {
 		t.Errorf("an etcd that runs: %v", err)
 	}
 }
@@ -45,12 +47,13 @@ func TestAWALThatHasLostEntries(t *testing.T) {
 		log  string
 		lost bool
 	}{
-		"cut":                {string(log), true},
-		"cut, just started":  {string(log[:strings.Index(string(log), failed)]), false},
-		"behind, but writes": {string(log) + `{"level":"info","msg":"published local member to cluster through raft"}`, false},
-		"without a leader":   {strings.ReplaceAll(string(log), "elected leader", "is a candidate"), false},
-		"not behind":         {strings.ReplaceAll(string(log), `"commit-index":34`, `"commit-index":2097`), false},
-		"empty":              {"", false},
+		"cut":               {string(log), true},
+		"cut, just started": {string(log[:strings.Index(string(log), failed)]), false},
+		"behind, but writes": {string(log) + `{"level":"info","msg":"published local member to cluster through raft"}`,
+			false},
+		"without a leader": {strings.ReplaceAll(string(log), "elected leader", "is a candidate"), false},
+		"not behind":       {strings.ReplaceAll(string(log), `"commit-index":34`, `"commit-index":2097`), false},
+		"empty":            {"", false},
 	} {
 		if wal, database, lost := lostEntries(c.log); lost != c.lost || lost && (wal != 34 || database != 2097) {
 			t.Errorf("%s: %v, with entries %d and %d", what, lost, wal, database)

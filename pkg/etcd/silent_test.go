@@ -24,7 +24,10 @@ func installed(t *testing.T, ip string) Member {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for path, data := range map[string][]byte{m.Client.Credentials.CA: ca.PEM().Cert, m.Client.Credentials.Cert: root.Cert, m.Client.Credentials.Key: root.Key, DataDir + "/member/wal/0": nil} {
+	for path, data := range map[string][]byte{
+		m.Client.Credentials.CA: ca.PEM().Cert, m.Client.Credentials.Cert: root.Cert,
+		m.Client.Credentials.Key: root.Key, DataDir + "/member/wal/0": nil,
+	} {
 		if err := m.Data.Files.Write(path, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -53,7 +56,9 @@ func TestNoAnswerIsNoDifference(t *testing.T) {
 }
 
 func TestQuorum(t *testing.T) {
-	up, down := func(name string) MemberStatus { return MemberStatus{Name: name, IP: "10.0.0.1", Up: true} }, func(name string) MemberStatus {
+	up, down := func(name string) MemberStatus {
+		return MemberStatus{Name: name, IP: "10.0.0.1", Up: true}
+	}, func(name string) MemberStatus {
 		return MemberStatus{Name: name, IP: "10.0.0.9"}
 	}
 	silent := MemberStatus{Name: "s", IP: "10.0.0.8", Silent: true}
@@ -68,13 +73,16 @@ func TestQuorum(t *testing.T) {
 		// A slow member may be up.
 		"  ":  {silent},
 		"   ": {silent, up("a"), down("c")},
-		"1 of 3 members answer and 2 are required; down: c (10.0.0.9:2379), d":                                                   {up("a"), down("c"), down("d")},
-		"0 of 3 members answer and 2 are required; down: c (10.0.0.9:2379), d":                                                   {silent, down("c"), down("d")},
-		"1 of 3 members answer and 2 are required; down: b (10.0.0.9:2379), c (10.0.0.9:2379); start or repair 1 of their hosts": {up("a"), down("b"), down("c")},
-		"1 of 2 members answer and 2 are required; down: b (10.0.0.9:2379); start or repair their hosts":                         {up("a"), down("b")},
+		"1 of 3 members answer and 2 are required; down: c (10.0.0.9:2379), d": {up("a"), down("c"), down("d")},
+		"0 of 3 members answer and 2 are required; down: c (10.0.0.9:2379), d": {silent, down("c"), down("d")},
+		"1 of 3 members answer and 2 are required; down: b (10.0.0.9:2379), c (10.0.0.9:2379); start or repair 1 of " +
+			"their hosts": {up("a"), down("b"), down("c")},
+		"1 of 2 members answer and 2 are required; down: b (10.0.0.9:2379); start or repair their hosts": {up("a"),
+			down("b")},
 	} {
 		err := Quorum(members)
-		if want = strings.TrimSpace(want); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+		if want = strings.TrimSpace(want); want == "" && err != nil || want != "" &&
+			(err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}

@@ -33,13 +33,14 @@ var root = user{name: "root", role: "root"}
 // EnableAuth is the step that creates etcd's users and enables authentication.
 func (c Client) EnableAuth() step.Step {
 	all := step.Diff{"add etcd user " + root.name, "enable etcd auth"}
-	return c.Step("etcd-users", "give etcd its users", all, func(ctx context.Context, client *clientv3.Client) (step.Diff, error) {
-		return texts(missing(ctx, client))
-	}, func(ctx context.Context, client *clientv3.Client) error {
-		ctx, cancel := step.Limited(ctx)
-		defer cancel()
-		return apply(missing(ctx, client))
-	})
+	return c.Step("etcd-users", "give etcd its users", all,
+		func(ctx context.Context, client *clientv3.Client) (step.Diff, error) {
+			return texts(missing(ctx, client))
+		}, func(ctx context.Context, client *clientv3.Client) error {
+			ctx, cancel := step.Limited(ctx)
+			defer cancel()
+			return apply(missing(ctx, client))
+		})
 }
 
 // change is one change of the users and roles of etcd: its description, and the call

@@ -17,7 +17,8 @@ func TestWhoseUsersAreDeleted(t *testing.T) {
 // TestWhoIsAWorker: no user of a control plane is one.
 func TestWhoIsAWorker(t *testing.T) {
 	for user, want := range map[string]string{
-		CertificateUser("web", "1a2b3c4d"): "web", HostUser("web"): "", "root": "", "etcd-peer": "", "flannel": "", "flannel::x": "", "flannel:web:": "",
+		CertificateUser("web", "1a2b3c4d"): "web", HostUser("web"): "", "root": "", "etcd-peer": "", "flannel": "",
+		"flannel::x": "", "flannel:web:": "",
 		"flannel:web:x:y": "", ":web:x": "",
 	} {
 		if got := WorkerOf(user); got != want {

@@ -158,8 +158,10 @@ func (t *transfer) check() (ok bool, err error) {
 	if err := t.restart(); err != nil || again {
 		return false, err
 	}
-	return false, errors.Join(&step.Problem{Name: "wrong-checksum", Firm: true, Text: t.url + " does not match its checksum (" + t.digest.String() + ")",
-		Remedy: "try again; if the problem remains, use another mirror: the file was changed on the network or on this mirror"}, os.Remove(t.file.Name()))
+	return false, errors.Join(&step.Problem{Name: "wrong-checksum", Firm: true,
+		Text: t.url + " does not match its checksum (" + t.digest.String() + ")",
+		Remedy: "try again; if the problem remains, use another mirror: the file was changed on the network or on " +
+			"this mirror"}, os.Remove(t.file.Name()))
 }
 
 // more requests the missing part and appends it to the file.

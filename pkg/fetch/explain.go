@@ -35,19 +35,24 @@ func unfit(err error, what, host string) *step.Problem {
 	var bad x509.CertificateInvalidError
 	switch {
 	case errors.As(err, new(x509.UnknownAuthorityError)):
-		return &step.Problem{Name: "unknown-authority", Text: host + " has a certificate of an authority that this machine does not trust",
+		return &step.Problem{Name: "unknown-authority",
+			Text:   host + " has a certificate of an authority that this machine does not trust",
 			Remedy: "give that authority's certificate with --ca-file"}
 	case errors.As(err, &wrongName):
-		return &step.Problem{Name: "certificate-name", Text: host + " has a certificate for another name: " + wrongName.Error(),
+		return &step.Problem{Name: "certificate-name",
+			Text:   host + " has a certificate for another name: " + wrongName.Error(),
 			Remedy: "use the name that is in its certificate"}
 	case errors.As(err, &bad):
 		return &step.Problem{Name: "certificate-invalid", Text: host + " has an invalid certificate: " + bad.Error(),
 			Remedy: "renew it, or set the clock of this machine"}
-	case errors.As(err, new(tls.RecordHeaderError)), strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
-		return &step.Problem{Name: "plain-http", Text: host + " uses plain HTTP, which anyone on the network can change",
+	case errors.As(err, new(tls.RecordHeaderError)),
+		strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
+		return &step.Problem{Name: "plain-http",
+			Text:   host + " uses plain HTTP, which anyone on the network can change",
 			Remedy: "to accept plain HTTP, write http:// before its name"}
 	case errors.Is(err, link.ErrPlainHTTP):
-		return &step.Problem{Name: "plain-http", Text: what + " is redirected to plain HTTP, which anyone on the network can change",
+		return &step.Problem{Name: "plain-http",
+			Text:   what + " is redirected to plain HTTP, which anyone on the network can change",
 			Remedy: "to accept plain HTTP, write http:// before the name of the mirror"}
 	}
 	return nil
@@ -61,15 +66,21 @@ func unheard(err error, what, host string) *step.Problem {
 	var broken *link.BrokenError
 	switch {
 	case errors.As(err, &noName):
-		return &step.Problem{Name: "host-unknown", Text: what + ": the name " + noName.Name + " cannot be resolved: " + noName.Err,
+		return &step.Problem{Name: "host-unknown",
+			Text:   what + ": the name " + noName.Name + " cannot be resolved: " + noName.Err,
 			Remedy: "check the name and this machine's name servers, or name a mirror or a proxy (HTTPS_PROXY)"}
 	case errors.As(err, &silent):
 		return &step.Problem{Name: "stalled", Text: what + ": " + silent.Error(),
 			Remedy: "run the same command again to resume; --stall-timeout waits longer"}
 	case errors.As(err, &noWay) && noWay.Op == "dial":
-		return &step.Problem{Name: "unreachable", Text: what + ": " + host + " cannot be reached: " + noWay.Err.Error(), Remedy: reachRemedy}
+		return &step.Problem{
+			Name: "unreachable", Text: what + ": " + host + " cannot be reached: " + noWay.Err.Error(),
+			Remedy: reachRemedy,
+		}
 	case errors.As(err, &broken):
-		return &step.Problem{Name: "broken-off", Text: what + ": " + broken.Error(), Remedy: "run the same command again to resume"}
+		return &step.Problem{
+			Name: "broken-off", Text: what + ": " + broken.Error(), Remedy: "run the same command again to resume",
+		}
 	}
 	return nil
 }
@@ -85,7 +96,9 @@ func answered(err error, what, host string) *step.Problem {
 		return &step.Problem{Name: "unauthorized", Text: host + " denies access to " + what,
 			Remedy: "log in first: `docker login " + host + "`, as a user with read access"}
 	case http.StatusNotFound:
-		return &step.Problem{Name: "not-found", Text: host + " has no " + what, Remedy: "check the version, and that the mirror has it"}
+		return &step.Problem{
+			Name: "not-found", Text: host + " has no " + what, Remedy: "check the version, and that the mirror has it",
+		}
 	case http.StatusTooManyRequests:
 		return &step.Problem{Name: "too-many-requests", Text: host + " limits the rate of requests",
 			Remedy: "run the same command again later to resume; `docker login` may raise the limit"}

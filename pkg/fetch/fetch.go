@@ -65,7 +65,10 @@ func New(o ClientOptions) (*Downloader, error) {
 		base.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 	}
 	plain := append(o.Mirrors.plain(), o.Plain...)
-	guarded := link.IdleTimeout{Next: link.HTTPSOnly{Next: transport.NewUserAgent(base, "kube-bootstrap"), Plain: plain}, Limit: cmp.Or(o.Stall, DefaultStall)}
+	guarded := link.IdleTimeout{
+		Next:  link.HTTPSOnly{Next: transport.NewUserAgent(base, "kube-bootstrap"), Plain: plain},
+		Limit: cmp.Or(o.Stall, DefaultStall),
+	}
 	return &Downloader{
 		cache: filepath.Join(o.Cache, "downloads"), mirrors: o.Mirrors,
 		transport: link.Retry{Next: guarded}, once: guarded, turns: semaphore.NewWeighted(atOnce),
@@ -80,10 +83,15 @@ func trust(path string) (*x509.CertPool, error) {
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, &step.Problem{Name: "ca-file", Firm: true, Text: err.Error(), Remedy: "give a PEM file with certificates of authorities"}
+		return nil, &step.Problem{
+			Name: "ca-file", Firm: true, Text: err.Error(), Remedy: "give a PEM file with certificates of authorities",
+		}
 	}
 	if !pool.AppendCertsFromPEM(data) {
-		return nil, &step.Problem{Name: "ca-file", Firm: true, Text: path + " contains no certificate", Remedy: "give a PEM file with certificates of authorities"}
+		return nil, &step.Problem{
+			Name: "ca-file", Firm: true, Text: path + " contains no certificate",
+			Remedy: "give a PEM file with certificates of authorities",
+		}
 	}
 	return pool, nil
 }

@@ -253,10 +253,14 @@ func TestAnEndlessFileIsRefused(t *testing.T) {
 	must.NoError(t, err)
 	defer file.Close()
 	for size, refused := range map[int]bool{100: false, 101: true, 1000: true} {
-		download := &transfer{blob: blob{url: "https://files.example.com/x"}, file: file, sum: sha512.New(), most: 100, progress: step.NewCounter(t.Context(), "x", 0)}
+		download := &transfer{
+			blob: blob{url: "https://files.example.com/x"}, file: file, sum: sha512.New(), most: 100,
+			progress: step.NewCounter(t.Context(), "x", 0),
+		}
 		must.NoError(t, download.restart())
 		err := download.take(bytes.NewReader(make([]byte, size)))
-		if (err != nil) != refused || refused && (link.IsTransient(err) || !strings.Contains(err.Error(), "more than the 100 bytes")) {
+		if (err != nil) != refused || refused &&
+			(link.IsTransient(err) || !strings.Contains(err.Error(), "more than the 100 bytes")) {
 			t.Errorf("%d bytes: %v", size, err)
 		}
 		if info, err := file.Stat(); err != nil || refused && info.Size() > 0 {

@@ -87,7 +87,8 @@ func (c *Downloader) File(ctx context.Context, address string) (*Found, error) {
 	if err != nil {
 		return nil, explain(err, address+".sha512", u.Host)
 	}
-	return &Found{Name: address, Digest: d, client: c, host: u.Host, blobs: []blob{{digest: d, url: address, via: c.transport}}}, nil
+	return &Found{Name: address, Digest: d, client: c, host: u.Host,
+		blobs: []blob{{digest: d, url: address, via: c.transport}}}, nil
 }
 
 // AskSize asks for the size of a file, which Missing then includes. It remains unknown if the

@@ -55,7 +55,8 @@ func (f *Found) lookUp(ctx context.Context, at name.Reference, platform v1.Platf
 		if err := d.Validate(); err != nil {
 			return fmt.Errorf("manifest of %s: %q: %w", at.Name(), part.Digest, err)
 		}
-		url := fmt.Sprintf("%s://%s/v2/%s/blobs/%s", repo.Scheme(), repo.RegistryStr(), repo.RepositoryStr(), part.Digest)
+		url := fmt.Sprintf("%s://%s/v2/%s/blobs/%s", repo.Scheme(), repo.RegistryStr(),
+			repo.RepositoryStr(), part.Digest)
 		f.blobs = append(f.blobs, blob{digest: d, size: part.Size, url: url, via: login})
 	}
 	return nil
@@ -71,7 +72,8 @@ func (c *Downloader) login(ctx context.Context, repo name.Repository) (http.Roun
 	if err != nil {
 		return nil, fmt.Errorf("credentials for %s: %w", repo.RegistryStr(), err)
 	}
-	made, err := transport.NewWithContext(ctx, repo.Registry, auth, c.transport, []string{repo.Scope(transport.PullScope)})
+	made, err := transport.NewWithContext(ctx, repo.Registry, auth, c.transport,
+		[]string{repo.Scope(transport.PullScope)})
 	if err != nil {
 		return nil, err
 	}
@@ -163,6 +165,7 @@ func choose(all []v1.Descriptor, at name.Reference, platform v1.Platform) (v1.Ha
 }
 
 func noPlatform(at name.Reference, platform v1.Platform, has string) error {
-	return &step.Problem{Name: "no-platform", Firm: true, Text: fmt.Sprintf("%s does not exist for %s, only for %s", at.Name(), platform.Architecture, has),
+	return &step.Problem{Name: "no-platform", Firm: true,
+		Text:   fmt.Sprintf("%s does not exist for %s, only for %s", at.Name(), platform.Architecture, has),
 		Remedy: "build it from source: `kube-bootstrap offline build --arch " + platform.Architecture + "`"}
 }

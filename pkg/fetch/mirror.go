@@ -19,7 +19,8 @@ func MirrorsOf(all []mirror.Mirror, known []string) (Mirrors, error) {
 	mirrors := Mirrors{}
 	for _, mirror := range all {
 		if !slices.Contains(known, mirror.Of) {
-			return nil, fmt.Errorf("no image comes from %q; the registry must be one of %s", mirror.Of, strings.Join(known, ", "))
+			return nil, fmt.Errorf("no image comes from %q; the registry must be one of %s",
+				mirror.Of, strings.Join(known, ", "))
 		}
 		if _, twice := mirrors[mirror.Of]; twice {
 			return nil, fmt.Errorf("%s has two mirrors; name one", mirror.Of)

@@ -9,7 +9,9 @@ import (
 )
 
 func TestMirrors(t *testing.T) {
-	mirrors, err := mirrorsOf([]string{"registry.k8s.io=mirror.example.com:5000/k8s/", "ghcr.io=http://10.0.0.1", "docker.io=mirror.example.com/hub"},
+	mirrors, err := mirrorsOf([]string{
+		"registry.k8s.io=mirror.example.com:5000/k8s/", "ghcr.io=http://10.0.0.1", "docker.io=mirror.example.com/hub",
+	},
 		[]string{"registry.k8s.io", "ghcr.io", "docker.io"})
 	must.NoError(t, err)
 	for ref, want := range map[string]string{
@@ -41,7 +43,8 @@ func TestBadMirrors(t *testing.T) {
 		"u:p@mirror.example":                    "contains a user",
 		"registry.k8s.io=mirror.example?x=true": "must name the mirror by HOST[",
 	} {
-		if _, err := mirrorsOf([]string{text}, []string{"registry.k8s.io"}); err == nil || !strings.Contains(err.Error(), says) {
+		if _, err := mirrorsOf([]string{text}, []string{"registry.k8s.io"}); err == nil ||
+			!strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v, want %q", text, err, says)
 		}
 	}

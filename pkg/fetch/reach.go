@@ -47,14 +47,16 @@ func (c *Downloader) Reachable(ctx context.Context, address string) error {
 		return err
 	}
 	var connected atomic.Bool
-	ctx, cancel := context.WithTimeout(ctx, answerLimit) //nolint:forbidigo // connectLimit, and an error of TLS after it
+	ctx, cancel := context.WithTimeout(ctx, answerLimit) //nolint:forbidigo // connectLimit, then an error of TLS
 	defer cancel()
 	defer time.AfterFunc(connectLimit, func() {
 		if !connected.Load() {
 			cancel()
 		}
 	}).Stop()
-	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }, ConnectDone: func(_, _ string, err error) {
+	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {
+		connected.Store(true)
+	}, ConnectDone: func(_, _ string, err error) {
 		if err == nil {
 			connected.Store(true)
 		}
@@ -83,7 +85,9 @@ func unreachable(host string, err error) error {
 	if errors.Is(err, context.Canceled) {
 		return err
 	}
-	return &step.Problem{Name: "unreachable", Firm: true, Text: host + " cannot be reached: " + err.Error(), Remedy: reachRemedy}
+	return &step.Problem{
+		Name: "unreachable", Firm: true, Text: host + " cannot be reached: " + err.Error(), Remedy: reachRemedy,
+	}
 }
 
 const reachRemedy = "check the address, or name a mirror or a proxy (HTTPS_PROXY)"

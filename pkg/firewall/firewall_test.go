@@ -85,7 +85,8 @@ func TestUFWRules(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "log")
 	hosttest.FakeProgram(t, "ufw", "echo \"$@\" >>"+log)
 	must.NoError(t, a.Permit().Undo(t.Context()))
-	const undone = "delete allow proto tcp to any port 6443\ndelete allow proto udp to any port 8472\nroute delete allow to 10.1.0.0/16\n"
+	const undone = "delete allow proto tcp to any port 6443\ndelete allow proto udp to any port 8472\nroute delete " +
+		"allow to 10.1.0.0/16\n"
 	// The rules without the comment are the user's.
 	if got := string(must.Read(t, log)); got != undone {
 		t.Errorf("undo ran ufw with\n%s", got)
@@ -109,7 +110,10 @@ func TestFirewalldStrict(t *testing.T) {
 	if err := Problem(t.Context(), a); err != nil {
 		t.Error("without a file:", err)
 	}
-	for conf, strict := range map[string]bool{"StrictForwardPorts=no\n": false, "# StrictForwardPorts=yes\n": false, "DefaultZone=public\nStrictForwardPorts = Yes\n": true} {
+	for conf, strict := range map[string]bool{
+		"StrictForwardPorts=no\n": false, "# StrictForwardPorts=yes\n": false,
+		"DefaultZone=public\nStrictForwardPorts = Yes\n": true,
+	} {
 		a.write(t, firewalldConf, conf)
 		if err := Problem(t.Context(), a); (err != nil) != strict {
 			t.Errorf("%q: %v", conf, err)

@@ -39,7 +39,8 @@ func (a Access) firewalldFiles() []host.File {
 	for _, p := range sorted(a.Ports) {
 		fmt.Fprintf(&ports, "  <port port=\"%d\" protocol=%q/>\n", p.Number, p.Protocol)
 	}
-	zone := fmt.Sprintf("<zone target=\"ACCEPT\">\n  <short>"+name+"</short>\n  <source address=\"%s\"/>\n</zone>\n", a.Pods)
+	zone := fmt.Sprintf("<zone target=\"ACCEPT\">\n  <short>"+name+"</short>\n  <source address=\"%s\"/>\n</zone>\n",
+		a.Pods)
 	return []host.File{
 		{Path: toHostFile, Data: []byte(head + fmt.Sprintf(policy, "CONTINUE", "HOST", ports.String())), Mode: 0o644},
 		{Path: zoneFile, Data: []byte(head + zone), Mode: 0o644},
@@ -108,8 +109,10 @@ func (a Access) applyFirewalld(ctx context.Context) error {
 		return err
 	}
 	if _, err := host.Run(ctx, "firewall-cmd", "--check-config"); err != nil {
-		return errors.Join(fmt.Errorf("firewalld refuses its configuration with the zone and the policies of kube-bootstrap: %w; "+
-			"correct what `firewall-cmd --check-config` reports; `firewall-cmd --get-active-zones` lists zones with the same source", err), a.dropFirewalldFiles())
+		return errors.Join(fmt.Errorf("firewalld refuses its configuration with the zone and the policies of "+
+			"kube-bootstrap: %w; "+
+			"correct what `firewall-cmd --check-config` reports; `firewall-cmd --get-active-zones` lists zones with "+
+			"the same source", err), a.dropFirewalldFiles())
 	}
 	_, err = host.Run(ctx, "firewall-cmd", "--reload")
 	return err
@@ -158,7 +161,10 @@ func Problem(ctx context.Context, a Access) error {
 		return err
 	}
 	return &step.Problem{
-		Name: "firewalld-strict", Text: firewalldConf + ": StrictForwardPorts is yes, so firewalld rejects packets to Services, NodePorts and published ports of containers",
+		Name: "firewalld-strict",
+		Text: firewalldConf +
+			": StrictForwardPorts is yes, so firewalld rejects packets to Services, NodePorts and published ports of " +
+			"containers",
 		Remedy: "set StrictForwardPorts=no there, and run `firewall-cmd --reload`",
 	}
 }

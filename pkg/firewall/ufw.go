@@ -37,7 +37,8 @@ func (a Access) ufwRules() (rules []ufwRule) {
 		rules = append(rules, portRule(protocol, strings.Join(numbers[protocol], ",")))
 	}
 	pods := a.Pods.String()
-	return append(rules, ufwRule{"allow", "from", pods}, ufwRule{"route", "allow", "from", pods}, ufwRule{"route", "allow", "to", pods})
+	return append(rules, ufwRule{"allow", "from", pods}, ufwRule{"route", "allow", "from", pods},
+		ufwRule{"route", "allow", "to", pods})
 }
 
 func portRule(protocol, ports string) ufwRule {
@@ -245,7 +246,8 @@ func (a Access) undoUFW(ctx context.Context) error {
 	}
 	ours := slices.DeleteFunc(saved, func(s savedRule) bool { return !s.ours })
 	if len(ours) > 0 && !host.HasProgram("ufw") {
-		step.Leave(ctx, ufwRules+": rules with the comment "+name+", because ufw is no longer installed; delete its configuration with the package, or these rules")
+		step.Leave(ctx, ufwRules+": rules with the comment "+name+
+			", because ufw is no longer installed; delete its configuration with the package, or these rules")
 		return nil
 	}
 	return host.Each(ours, func(s savedRule) error { return runUFW(ctx, s.rule.delete()) })

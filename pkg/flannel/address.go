@@ -21,7 +21,9 @@ const addressKey = prefix + "/addresses/"
 // Accept returns an error unless a host may write this lease, and notes its address.
 // A control plane calls it for every lease that a worker writes. controlPlanes are the
 // addresses of all control planes.
-func Accept(ctx context.Context, client *clientv3.Client, host, key string, value []byte, controlPlanes []string) error {
+func Accept(
+	ctx context.Context, client *clientv3.Client, host, key string, value []byte, controlPlanes []string,
+) error {
 	if len(value) > longestValue {
 		return fmt.Errorf("the lease has %d bytes, and more than %d are refused", len(value), longestValue)
 	}
@@ -51,7 +53,8 @@ func (l hostLease) routable() error {
 	}
 	_, via, exists, err := links.Names{}.RouteTo(l.host)
 	if err == nil && (!exists || via.IsValid()) {
-		err = fmt.Errorf("PublicIP: %s is in no network of this control plane, and the backend host-gw needs all hosts in one network", l.host)
+		err = fmt.Errorf("PublicIP: %s is in no network of this control plane, and the backend host-gw needs all "+
+			"hosts in one network", l.host)
 	}
 	return err
 }
@@ -60,7 +63,9 @@ func (l hostLease) routable() error {
 const longestValue = 1 << 10
 
 // claimAddress notes the address of a lease, unless it belongs to another host.
-func claimAddress(ctx context.Context, client *clientv3.Client, host string, wanted hostLease, controlPlanes []string) error {
+func claimAddress(
+	ctx context.Context, client *clientv3.Client, host string, wanted hostLease, controlPlanes []string,
+) error {
 	foreign := wanted.foreign()
 	if slices.Contains(controlPlanes, wanted.host.String()) {
 		return foreign

@@ -192,25 +192,35 @@ func (g HostFilter) rules() []filterChain {
 		trusted.rules = append(trusted.rules, "ip saddr "+p.String()+" accept")
 	}
 	trusted.rules = append(trusted.rules, "drop")
-	input := filterChain{name: "input", hook: "type filter hook input priority -10; policy accept;", rules: []string{"iif \"lo\" accept"}}
+	input := filterChain{
+		name: "input", hook: "type filter hook input priority -10; policy accept;",
+		rules: []string{"iif \"lo\" accept"},
+	}
 	if g.Backend == "vxlan" {
 		input.rules = append(input.rules, fmt.Sprintf("udp dport %d goto overlay", OverlayPorts["vxlan"]))
 	}
 	input.rules = append(input.rules, fmt.Sprintf("tcp dport %d goto kubelet", g.KubeletPort))
 	if g.PeerPort != 0 {
-		input.rules = append(input.rules, fmt.Sprintf("tcp dport %d goto etcd", g.PeerPort), fmt.Sprintf("tcp dport %d goto etcd-clients", g.ClientPort))
+		input.rules = append(input.rules, fmt.Sprintf("tcp dport %d goto etcd", g.PeerPort),
+			fmt.Sprintf("tcp dport %d goto etcd-clients", g.ClientPort))
 	}
 	fromHosts, fromPeers := "ip saddr @"+hostSet+" accept", "ip saddr @"+peerSet+" accept"
 	chains := []filterChain{
 		trusted,
 		{name: "overlay", rules: []string{fromHosts, "goto trusted"}},
-		{name: "kubelet", rules: []string{fromHosts, fromPeers, "ip saddr " + g.Network.String() + " accept", "goto trusted"}},
+		{name: "kubelet", rules: []string{
+			fromHosts, fromPeers, "ip saddr " + g.Network.String() + " accept", "goto trusted",
+		}},
 		{name: "etcd", rules: []string{fromPeers, "goto trusted"}},
-		{name: "etcd-clients", rules: []string{fromPeers, "ip saddr @" + hostSet + " drop", "ip saddr " + g.Network.String() + " drop"}},
+		{name: "etcd-clients", rules: []string{
+			fromPeers, "ip saddr @" + hostSet + " drop", "ip saddr " + g.Network.String() + " drop",
+		}},
 		input,
 	}
 	if forward := g.forward(); len(forward) > 0 {
-		chains = append(chains, filterChain{name: "forward", hook: "type filter hook forward priority -10; policy accept;", rules: forward})
+		chains = append(chains, filterChain{
+			name: "forward", hook: "type filter hook forward priority -10; policy accept;", rules: forward,
+		})
 	}
 	return chains
 }
@@ -220,11 +230,13 @@ func (g HostFilter) rules() []filterChain {
 // https://github.com/flannel-io/flannel/blob/v0.28.10/pkg/trafficmngr/iptables/iptables.go#L156-L161
 func (g HostFilter) forward() (rules []string) {
 	if g.Backend == "vxlan" {
-		rules = append(rules, fmt.Sprintf("ip saddr != @%s ip daddr @%s udp dport %d goto trusted", hostSet, hostSet, OverlayPorts["vxlan"]))
+		rules = append(rules, fmt.Sprintf("ip saddr != @%s ip daddr @%s udp dport %d goto trusted", hostSet, hostSet,
+			OverlayPorts["vxlan"]))
 	}
 	if g.PeerPort != 0 {
 		pods := "ip saddr " + g.Network.String() + " ip daddr @" + peerSet
-		rules = append(rules, fmt.Sprintf("%s tcp dport %d goto trusted", pods, g.PeerPort), fmt.Sprintf("%s tcp dport %d drop", pods, g.ClientPort))
+		rules = append(rules, fmt.Sprintf("%s tcp dport %d goto trusted", pods, g.PeerPort),
+			fmt.Sprintf("%s tcp dport %d drop", pods, g.ClientPort))
 	}
 	return rules
 }

@@ -94,7 +94,8 @@ func leasesOf(ctx context.Context, client *clientv3.Client, publicIP netip.Addr)
 func parseHostLease(key string, value []byte) (l hostLease, err error) {
 	name := strings.TrimPrefix(key, subnetsKey)
 	l.key = key
-	if l.subnet, err = netip.ParsePrefix(strings.Replace(name, "-", "/", 1)); err != nil || LeaseKey(l.subnet) != key || !l.subnet.Addr().Is4() {
+	if l.subnet, err = netip.ParsePrefix(strings.Replace(name, "-", "/", 1)); err != nil || LeaseKey(l.subnet) != key ||
+		!l.subnet.Addr().Is4() {
 		return l, errors.New("its key is not an IPv4 subnet")
 	}
 	var v struct {
@@ -112,14 +113,16 @@ func parseHostLease(key string, value []byte) (l hostLease, err error) {
 		return l, err
 	}
 	l.backend, l.mac, l.wgKey = v.BackendType, v.BackendData.VtepMAC, v.BackendData.PublicKey
-	if l.host, err = netip.ParseAddr(v.PublicIP); err != nil || !l.host.Is4() || !l.host.IsGlobalUnicast() || v.PublicIPv6 != nil {
+	if l.host, err = netip.ParseAddr(v.PublicIP); err != nil || !l.host.Is4() || !l.host.IsGlobalUnicast() ||
+		v.PublicIPv6 != nil {
 		return l, fmt.Errorf("PublicIP: %q is not the IPv4 address of a machine", v.PublicIP)
 	}
 	if l.backend == "vxlan" && l.mac != vtepMAC(l.host) {
 		return l, fmt.Errorf("VtepMAC: %q is not the MAC address of %s, %s", l.mac, v.PublicIP, vtepMAC(l.host))
 	}
 	// A key with other unused bits at its end is the same key for WireGuard.
-	if key, err := base64.StdEncoding.Strict().DecodeString(l.wgKey); l.backend == "wireguard" && (err != nil || len(key) != wgKeyBytes) {
+	if key, err := base64.StdEncoding.Strict().DecodeString(l.wgKey); l.backend == "wireguard" &&
+		(err != nil || len(key) != wgKeyBytes) {
 		return l, fmt.Errorf("PublicKey: %q is not a key of WireGuard", l.wgKey)
 	}
 	return l, nil

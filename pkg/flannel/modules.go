@@ -22,14 +22,15 @@ var linkModules = map[string]string{"vxlan": "vxlan", "wireguard": "wireguard", 
 
 // moduleRecord lists the kernel modules that were loaded for flanneld. An
 // empty list means that the record was lost.
-var moduleRecord = host.Record[[]string]{Path: host.StateDir + "/flannel-modules.json", Valid: func(names []string) error {
-	for _, name := range names {
-		if !moduleName.MatchString(name) {
-			return fmt.Errorf("%q is not the name of a kernel module", name)
+var moduleRecord = host.Record[[]string]{Path: host.StateDir + "/flannel-modules.json",
+	Valid: func(names []string) error {
+		for _, name := range names {
+			if !moduleName.MatchString(name) {
+				return fmt.Errorf("%q is not the name of a kernel module", name)
+			}
 		}
-	}
-	return nil
-}}
+		return nil
+	}}
 
 var moduleName = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
 
@@ -37,13 +38,15 @@ var moduleName = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
 // lacks [bridge-netfilter, backend-module]. It loads none.
 func (n NetworkConfig) ModuleProblems(ctx context.Context) error {
 	err := missing(ctx, bridgeNetfilter, step.Problem{Name: "bridge-netfilter",
-		Text: "flanneld needs the kernel module br_netfilter, which this host does not have", Remedy: "install it (on Debian and Ubuntu: the kernel's own package)"})
+		Text:   "flanneld needs the kernel module br_netfilter, which this host does not have",
+		Remedy: "install it (on Debian and Ubuntu: the kernel's own package)"})
 	module := linkModules[n.backend()]
 	if module == "" {
 		return err
 	}
 	return errors.Join(err, missing(ctx, module, step.Problem{Name: "backend-module",
-		Text:   fmt.Sprintf("flannelBackend: %s needs the kernel module %s, which this host does not have", n.backend(), module),
+		Text: fmt.Sprintf("flannelBackend: %s needs the kernel module %s, which this host does not have",
+			n.backend(), module),
 		Remedy: "install the module, or choose another backend on all hosts: host-gw needs none"}))
 }
 
@@ -110,7 +113,8 @@ func unloadModules(ctx context.Context, files host.Files, keep func(context.Cont
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case host.IsDamaged(err) || err == nil && len(modules) == 0:
-		step.Leave(ctx, "kernel modules that flanneld needed: "+moduleRecord.Path+" was lost, so they stay until the next boot")
+		step.Leave(ctx, "kernel modules that flanneld needed: "+moduleRecord.Path+
+			" was lost, so they stay until the next boot")
 	case err != nil:
 		return err
 	}

@@ -58,7 +58,8 @@ func Link(backend string) string {
 // Validate returns a problem if flanneld would refuse the network, or fail later.
 func (n NetworkConfig) Validate() error {
 	if !n.CIDR.IsValid() || !n.CIDR.Addr().Is4() || n.CIDR != n.CIDR.Masked() {
-		return &step.Problem{Name: "flannel-network", Text: fmt.Sprintf("the flannel network %q is not an IPv4 network", n.CIDR),
+		return &step.Problem{Name: "flannel-network",
+			Text:   fmt.Sprintf("the flannel network %q is not an IPv4 network", n.CIDR),
 			Remedy: "write it as 10.1.0.0/16, with zeros after the prefix"}
 	}
 	// flanneld requires four subnets, and never uses the first.
@@ -77,7 +78,8 @@ func validateBackend(backend, arch string) error {
 			Remedy: "choose one of " + strings.Join(slices.Sorted(maps.Keys(overlayLinks)), ", ")}
 	}
 	if backend == "udp" && arch != "amd64" {
-		return &step.Problem{Name: "flannel-backend-arch", Text: "flannel's udp backend exists for amd64 only, and this host is " + arch,
+		return &step.Problem{Name: "flannel-backend-arch",
+			Text:   "flannel's udp backend exists for amd64 only, and this host is " + arch,
 			Remedy: "choose vxlan"}
 	}
 	return nil
@@ -123,7 +125,8 @@ type EtcdClient interface {
 	// Change calls do with a client, and again as long as etcd answers that it was too slow.
 	Change(ctx context.Context, do func(*clientv3.Client) error) error
 	// Query calls ask, or returns new if etcd has never run on this host.
-	Query(ctx context.Context, new step.Diff, ask func(context.Context, *clientv3.Client) (step.Diff, error)) (step.Diff, error)
+	Query(ctx context.Context, new step.Diff,
+		ask func(context.Context, *clientv3.Client) (step.Diff, error)) (step.Diff, error)
 }
 
 // Publish is the step that writes the network configuration to etcd. It
@@ -205,8 +208,9 @@ func (n NetworkConfig) free(ctx context.Context, client *clientv3.Client, now st
 			continue
 		}
 		return &step.Problem{
-			Name:   "flannel-network-in-use",
-			Text:   fmt.Sprintf("host %s has a subnet under another flannel network, %s, and this one is %s", lease.PublicIP, now, n.json()),
+			Name: "flannel-network-in-use",
+			Text: fmt.Sprintf("host %s has a subnet under another flannel network, %s, and this one is %s",
+				lease.PublicIP, now, n.json()),
 			Remedy: "use the current network, or run `kube-bootstrap turndown` on the other hosts first",
 		}
 	}

@@ -53,7 +53,8 @@ func TestConfigIsFlannels(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	spaced, _ := json.MarshalIndent(n.config(), "", "  ")
-	if !n.same(string(spaced)) || n.same(`{"Network":"10.2.0.0/16","SubnetLen":24,"Backend":{"Type":"host-gw"}}`) || n.same("") ||
+	if !n.same(string(spaced)) || n.same(`{"Network":"10.2.0.0/16","SubnetLen":24,"Backend":{"Type":"host-gw"}}`) ||
+		n.same("") ||
 		n.same(`{"Network":"10.1.0.0/16","SubnetLen":24,"Backend":{"Type":"host-gw","MTU":1400}}`) {
 		t.Error("same does not compare by meaning")
 	}

@@ -117,7 +117,8 @@ func Release(ctx context.Context, client *clientv3.Client, host string) error {
 	if err := forgetAddresses(ctx, client, host, netip.Addr{}); err != nil {
 		return err
 	}
-	_, err = client.Txn(ctx).Then(clientv3.OpDelete(reservationOf(subnet)), clientv3.OpDelete(LeaseKey(subnet))).Commit()
+	_, err = client.Txn(ctx).Then(clientv3.OpDelete(reservationOf(subnet)),
+		clientv3.OpDelete(LeaseKey(subnet))).Commit()
 	return step.Wrap(err, "release the subnet %s of host %s", subnet, host)
 }
 
@@ -165,7 +166,8 @@ func (n NetworkConfig) pick(reserved []*mvccpb.KeyValue, leased []hostLease) (ne
 			return subnet, nil
 		}
 	}
-	return netip.Prefix{}, &step.Problem{Name: "flannel-network-full", Firm: true, Text: fmt.Sprintf("every subnet of the network %s is reserved", n.CIDR),
+	return netip.Prefix{}, &step.Problem{Name: "flannel-network-full", Firm: true,
+		Text:   fmt.Sprintf("every subnet of the network %s is reserved", n.CIDR),
 		Remedy: "remove dead hosts with `kube-bootstrap forget` on a control plane"}
 }
 
@@ -194,7 +196,8 @@ func claim(ctx context.Context, etcd EtcdAccess, host string, publicIP netip.Add
 		return err
 	}
 	if !subnet.IsValid() {
-		return &step.Problem{Name: "no-subnet", Firm: true, Text: "no subnet is reserved for host " + host + ", because it was removed from the cluster",
+		return &step.Problem{Name: "no-subnet", Firm: true,
+			Text:   "no subnet is reserved for host " + host + ", because it was removed from the cluster",
 			Remedy: "run `kube-bootstrap turndown`, and join it again"}
 	}
 	own, err := leasesOf(ctx, client, publicIP)
@@ -213,7 +216,8 @@ func claim(ctx context.Context, etcd EtcdAccess, host string, publicIP netip.Add
 func lend(ctx context.Context, client *clientv3.Client, subnet netip.Prefix, publicIP netip.Addr) error {
 	granted, err := client.Grant(ctx, leaseSeconds)
 	if err == nil {
-		_, err = client.Put(ctx, LeaseKey(subnet), fmt.Sprintf(`{"PublicIP":%q}`, publicIP.String()), clientv3.WithLease(granted.ID))
+		_, err = client.Put(ctx, LeaseKey(subnet), fmt.Sprintf(`{"PublicIP":%q}`, publicIP.String()),
+			clientv3.WithLease(granted.ID))
 	}
 	return step.Wrap(err, "lease the subnet %s", subnet)
 }
@@ -230,6 +234,7 @@ func elsewhere(ctx context.Context, client *clientv3.Client, lease hostLease) er
 		name = string(found.Kvs[0].Value)
 		other = name
 	}
-	return &step.Problem{Name: "address-leased", Firm: true, Text: fmt.Sprintf("%s had the address %s and still has the subnet %s", other, lease.host, lease.subnet),
+	return &step.Problem{Name: "address-leased", Firm: true,
+		Text:   fmt.Sprintf("%s had the address %s and still has the subnet %s", other, lease.host, lease.subnet),
 		Remedy: "if that host is gone for good, run `kube-bootstrap forget " + name + "` on a control plane"}
 }

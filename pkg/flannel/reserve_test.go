@@ -20,14 +20,17 @@ func TestEveryHostGetsItsOwnSubnet(t *testing.T) {
 			t.Fatalf("got %s, %v after %v", subnet, err, seen)
 		}
 		seen[subnet.String()] = true
-		reserved = append(reserved, &mvccpb.KeyValue{Key: []byte(reservationOf(subnet)), Value: []byte("host-" + subnet.Addr().String())})
+		reserved = append(reserved, &mvccpb.KeyValue{
+			Key: []byte(reservationOf(subnet)), Value: []byte("host-" + subnet.Addr().String()),
+		})
 	}
 	_, err := n.pick(reserved, leased)
 	wantProblem(t, err, "flannel-network-full")
 	if got := reservedFor(reserved, "host-10.1.7.0"); got.String() != "10.1.7.0/24" {
 		t.Errorf("got %s", got)
 	}
-	if reservedFor(reserved, "another").IsValid() || n.fits(netip.MustParsePrefix("10.2.1.0/24")) || n.fits(netip.Prefix{}) {
+	if reservedFor(reserved, "another").IsValid() || n.fits(netip.MustParsePrefix("10.2.1.0/24")) ||
+		n.fits(netip.Prefix{}) {
 		t.Error("a subnet that is not the host's is accepted")
 	}
 }

@@ -92,7 +92,8 @@ func (v view) macDiff(link links.Link, at int) step.Diff {
 		return step.Diff{fmt.Sprintf("give %s the MAC address %s (now %s)", link.Name, want, link.MAC)}
 	}
 	if at >= 0 && v.leases[at].mac != link.MAC {
-		return step.Diff{fmt.Sprintf("publish the MAC address %s of %s (published: %s)", link.MAC, link.Name, v.leases[at].mac)}
+		return step.Diff{fmt.Sprintf("publish the MAC address %s of %s (published: %s)", link.MAC, link.Name,
+			v.leases[at].mac)}
 	}
 	return nil
 }
@@ -114,7 +115,8 @@ func (v view) routesDiff() (diff step.Diff, err error) {
 		}
 		if !routed {
 			diff = append(diff, fmt.Sprintf("route %s to %s", l.subnet, l.host))
-		} else if v.backend == "vxlan" && (neighbours.MACs[l.subnet.Addr()] != l.mac || neighbours.Hosts[l.mac] != l.host) {
+		} else if v.backend == "vxlan" &&
+			(neighbours.MACs[l.subnet.Addr()] != l.mac || neighbours.Hosts[l.mac] != l.host) {
 			diff = append(diff, fmt.Sprintf("add %s at %s as a neighbour of %s", l.mac, l.host, Link(v.backend)))
 		}
 	}

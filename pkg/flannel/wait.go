@@ -76,7 +76,8 @@ func (d Flanneld) lost(ctx context.Context) error {
 		return err
 	}
 	log, err := d.service().Log(ctx)
-	if err != nil || !strings.Contains(log, "Wrote subnet file") && !strings.Contains(log, "Failed to write subnet file") {
+	if err != nil || !strings.Contains(log, "Wrote subnet file") &&
+		!strings.Contains(log, "Failed to write subnet file") {
 		return err
 	}
 	_, err = d.lease(ctx)
@@ -119,7 +120,8 @@ func (d Flanneld) wait(ctx context.Context, events <-chan fsnotify.Event, every 
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			return fmt.Errorf("no subnet within %s: %w; the end of flanneld's log:\n%s", step.Span(limited), err, d.service().Tail(ctx, 15))
+			return fmt.Errorf("no subnet within %s: %w; the end of flanneld's log:\n%s", step.Span(limited), err,
+				d.service().Tail(ctx, 15))
 		case <-events:
 		case <-tick.C:
 			if err := d.lost(limited); errors.Is(err, errLost) {

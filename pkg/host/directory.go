@@ -34,7 +34,9 @@ func (f Files) RemoveOthers(dir string, keep []string) error {
 func emptyDir(f Files, dir string, keep ...string) error {
 	names, err := f.Entries(dir)
 	others := slices.DeleteFunc(names, func(name string) bool { return slices.Contains(keep, name) })
-	return errors.Join(err, Each(others, func(name string) error { return removeTree(f.Path(filepath.Join(dir, name))) }))
+	return errors.Join(err, Each(others, func(name string) error {
+		return removeTree(f.Path(filepath.Join(dir, name)))
+	}))
 }
 
 // RemoveEmpty removes a directory and its parents while they are empty and MkdirAll created them.

@@ -20,7 +20,8 @@ func TestAGroupEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	began := time.Now()
-	_, err := Command{Args: []string{"/bin/sh", "-c", "sleep 600 & sleep 600; true"}, Stdout: io.Discard, Group: true}.Run(ctx)
+	_, err := Command{Args: []string{"/bin/sh", "-c", "sleep 600 & sleep 600; true"}, Stdout: io.Discard,
+		Group: true}.Run(ctx)
 	if took := time.Since(began); err == nil || took > time.Minute {
 		t.Errorf("%v after %s", err, took)
 	}
@@ -59,8 +60,10 @@ func TestBecomeReplacesVariables(t *testing.T) {
 	if os.Getenv(child) != "" {
 		t.Fatal(Become("/usr/bin/env", []string{"env"}, variable+"=second", variable+"=last"))
 	}
-	out, err := Command{Args: []string{os.Args[0], "-test.run=^" + t.Name() + "$"}, Env: []string{child + "=1", variable + "=first"}}.Run(t.Context())
-	lines := slices.DeleteFunc(strings.Split(string(out), "\n"), func(line string) bool { return !strings.HasPrefix(line, variable+"=") })
+	out, err := Command{Args: []string{os.Args[0], "-test.run=^" + t.Name() + "$"},
+		Env: []string{child + "=1", variable + "=first"}}.Run(t.Context())
+	lines := slices.DeleteFunc(strings.Split(string(out), "\n"),
+		func(line string) bool { return !strings.HasPrefix(line, variable+"=") })
 	if err != nil || !slices.Equal(lines, []string{variable + "=last"}) {
 		t.Errorf("the program got %q, %v", lines, err)
 	}

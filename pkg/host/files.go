@@ -188,7 +188,8 @@ func removeTree(path string) error {
 // systems, for a path with the mount points below it.
 func removeUnmounted(path string, points []string) error {
 	if len(points) > 0 {
-		return fmt.Errorf("remove %s: the data that is mounted on %s would be removed too; run `umount %[2]s`", path, points[0])
+		return fmt.Errorf("remove %s: the data that is mounted on %s would be removed too; run `umount %[2]s`",
+			path, points[0])
 	}
 	return os.RemoveAll(path)
 }

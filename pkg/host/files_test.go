@@ -1,9 +1,7 @@
 package host
 
 import (
-	"bytes"
 	"errors"
-	"fmt"
 	"os"
 	"strings"
 	"syscall"
@@ -13,34 +11,6 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
-
-func TestReplaceAndPutBack(t *testing.T) {
-	f := Files{Root: t.TempDir()}
-	const path = "/etc/docker/daemon.json"
-	must.NoError(t, os.MkdirAll(f.Path("/etc/docker"), 0o755))
-	must.NoError(t, os.WriteFile(f.Path(path), []byte("owner"), 0o640))
-	must.NoError(t, os.Chown(f.Path(path), 1234, 1235))
-	for _, ours := range []string{"ours 1", "ours 2"} {
-		must.NoError(t, f.UserFile(path).Replace([]byte(ours), 0o644))
-	}
-	if now := ownerOf(t, f.Path(path)); now != "640 1234:1235" {
-		t.Errorf("the file of the user became %s", now)
-	}
-	for range 2 { // twice is harmless
-		must.NoError(t, f.UserFile(path).PutBack(t.Context()))
-	}
-	got, err := f.Read(path)
-	if err != nil || !bytes.Equal(got, []byte("owner")) || ownerOf(t, f.Path(path)) != "640 1234:1235" {
-		t.Errorf("got %q %v %s", got, err, ownerOf(t, f.Path(path)))
-	}
-}
-
-func ownerOf(t *testing.T, path string) string {
-	t.Helper()
-	may, err := accessTo(path, access{})
-	must.NoError(t, err)
-	return fmt.Sprintf("%o %d:%d", may.Mode, may.UID, may.GID)
-}
 
 // TestPutBackLeavesWhatTheOwnerChanged: a changed file is reported once and is
 // not a failure.
@@ -65,7 +35,8 @@ func TestPutBackLeavesWhatTheOwnerChanged(t *testing.T) {
 	if len(left) != 2 || !strings.Contains(left[0], "/etc/replaced.before-kube-bootstrap") {
 		t.Errorf("left %q", left)
 	}
-	if kept, err := f.Read("/etc/replaced.before-kube-bootstrap"); err != nil || string(kept) != "before" || f.Exists("/etc/made.before-kube-bootstrap") {
+	if kept, err := f.Read("/etc/replaced.before-kube-bootstrap"); err != nil || string(kept) != "before" ||
+		f.Exists("/etc/made.before-kube-bootstrap") {
 		t.Errorf("the original is %q, %v", kept, err)
 	}
 }
@@ -104,7 +75,8 @@ func TestReturnReportsALink(t *testing.T) {
 	var left []string
 	ctx := step.WithLeft(t.Context(), func(what string) { left = append(left, what) })
 	must.NoError(t, f.UserFile(path).Return(ctx, []byte("edited"), 0o644))
-	if text, err := f.Read(path); string(text) != "edited" || err != nil || len(left) != 1 || !strings.Contains(left[0], "a symbolic link to managed") {
+	if text, err := f.Read(path); string(text) != "edited" || err != nil || len(left) != 1 ||
+		!strings.Contains(left[0], "a symbolic link to managed") {
 		t.Errorf("the file is %q, %v; reported %q", text, err, left)
 	}
 }
@@ -118,7 +90,9 @@ func TestASymbolicLinkThatWasReplaced(t *testing.T) {
 	}{
 		"by the same link": {func(f Files) error { return f.Symlink(path, "managed") }, ""},
 		"by another link":  {func(f Files) error { return f.Symlink(path, "another") }, "a symbolic link to managed"},
-		"by a file":        {func(f Files) error { return f.Write(path, []byte("new"), 0o644) }, "a symbolic link to managed"},
+		"by a file": {func(f Files) error {
+			return f.Write(path, []byte("new"), 0o644)
+		}, "a symbolic link to managed"},
 	} {
 		f := Files{Root: t.TempDir()}
 		must.NoError(t, f.Symlink(path, "managed"))

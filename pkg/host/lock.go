@@ -126,7 +126,8 @@ func openLock(path string) (*os.File, error) {
 }
 
 func foreignLock(path string) error {
-	return fmt.Errorf("%s must be a file of this user without other names, because it is a lock; remove it, or use a directory that no other user can write", path)
+	return fmt.Errorf("%s must be a file of this user without other names, because it is a lock; remove it, or use a "+
+		"directory that no other user can write", path)
 }
 
 // holder returns the process ID in a lock file, and inBackground or "". The

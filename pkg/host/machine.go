@@ -76,3 +76,12 @@ func HasProgram(name string) bool {
 	_, err := exec.LookPath(name)
 	return err == nil
 }
+
+// ProgramIdentity returns the identity of an executable in PATH.
+func ProgramIdentity(name string) Identity {
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return Identity{}
+	}
+	return Identities(Files{}, path)[0]
+}

@@ -16,7 +16,9 @@ func TestPortFree(t *testing.T) {
 	must.NoError(t, err)
 	defer l.Close()
 	port := l.Addr().(*net.TCPAddr).AddrPort().Port()
-	for text, taken := range map[string]bool{"127.0.0.1": true, "0.0.0.0": true, "127.0.0.2": false, "192.0.2.1": false} {
+	for text, taken := range map[string]bool{
+		"127.0.0.1": true, "0.0.0.0": true, "127.0.0.2": false, "192.0.2.1": false,
+	} {
 		if err := PortFree(netip.AddrPortFrom(netip.MustParseAddr(text), port)); (err != nil) != taken {
 			t.Errorf("%s: %v", text, err)
 		}
@@ -50,7 +52,9 @@ func TestOwnUmask(t *testing.T) {
 	files := Files{Root: t.TempDir()}
 	must.NoError(t, files.Write("/opt/cni/bin/bridge", nil, 0o755))
 	must.NoError(t, files.Write("/opt/cni/secret", nil, 0o600))
-	for path, want := range map[string]os.FileMode{"/opt/cni": 0o755, "/opt/cni/bin": 0o755, "/opt/cni/bin/bridge": 0o755, "/opt/cni/secret": 0o600} {
+	for path, want := range map[string]os.FileMode{
+		"/opt/cni": 0o755, "/opt/cni/bin": 0o755, "/opt/cni/bin/bridge": 0o755, "/opt/cni/secret": 0o600,
+	} {
 		if got := files.mode(path); got != want {
 			t.Errorf("%s has mode %o, want %o", path, got, want)
 		}

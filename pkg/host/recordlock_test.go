@@ -30,7 +30,8 @@ func TestRecordLock(t *testing.T) {
 	must.NoError(t, WithRecordLock(t.Context(), path, func() error {
 		other := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestRecordLockOfOther$")
 		other.Env = append(os.Environ(), "RECORD_LOCK="+path)
-		if out, err := other.CombinedOutput(); err == nil || !strings.Contains(string(out), "another process holds the lock") {
+		if out, err := other.CombinedOutput(); err == nil ||
+			!strings.Contains(string(out), "another process holds the lock") {
 			t.Errorf("the other process: %v\n%s", err, out)
 		}
 		return nil

@@ -15,7 +15,9 @@ func TestRemoveDeadSockets(t *testing.T) {
 	must.NoError(t, os.Symlink(dir, other))
 	open, dead := filepath.Join(dir, "open.sock"), filepath.Join(dir, "dead.sock")
 	for _, path := range []string{open, dead} {
-		listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(other, filepath.Base(path)), Net: "unix"})
+		listener, err := net.ListenUnix("unix", &net.UnixAddr{
+			Name: filepath.Join(other, filepath.Base(path)), Net: "unix",
+		})
 		must.NoError(t, err)
 		listener.SetUnlinkOnClose(false)
 		if path == open {

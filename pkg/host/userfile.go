@@ -99,7 +99,8 @@ func (u UserFile) Return(ctx context.Context, data []byte, mode os.FileMode) err
 		return err
 	}
 	if kept.Link != "" {
-		step.Leave(ctx, u.path+": it was a symbolic link to "+kept.Link+", but it was changed since kube-bootstrap replaced it; it is now a file")
+		step.Leave(ctx, u.path+": it was a symbolic link to "+kept.Link+
+			", but it was changed since kube-bootstrap replaced it; it is now a file")
 	}
 	if err := u.write(data, mode); err != nil {
 		return err
@@ -161,7 +162,9 @@ func (u UserFile) PutBack(ctx context.Context) error {
 		return nil
 	}
 	if IsDamaged(err) || err == nil && kept.Lost {
-		step.Leave(ctx, u.path+": the saved original of this file is damaged; restore the file from a backup, or remove it if nothing needs it")
+		step.Leave(ctx, u.path+
+			": the saved original of this file is damaged; restore the file from a backup, or remove it if nothing "+
+			"needs it")
 		return u.Forget()
 	}
 	if err != nil {
@@ -194,7 +197,8 @@ func (o original) restores(kept original) bool {
 func (u UserFile) leave(ctx context.Context, kept original) error {
 	switch {
 	case kept.Link != "":
-		step.Leave(ctx, u.path+": it was changed since kube-bootstrap replaced it; it was a symbolic link to "+kept.Link)
+		step.Leave(ctx, u.path+": it was changed since kube-bootstrap replaced it; it was a symbolic link to "+
+			kept.Link)
 		return nil
 	case kept.Absent:
 		step.Leave(ctx, u.path+": it was changed since kube-bootstrap created it; remove it if nothing needs it")
@@ -244,7 +248,8 @@ func (u UserFile) Forget() error {
 func ReplacedFiles(files Files) (paths []string) {
 	dir := files.Path(originalDir)
 	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if name, ok := strings.CutPrefix(path, dir); ok && err == nil && d.Type().IsRegular() && strings.HasSuffix(name, ".json") {
+		if name, ok := strings.CutPrefix(path, dir); ok && err == nil && d.Type().IsRegular() &&
+			strings.HasSuffix(name, ".json") {
 			paths = append(paths, strings.TrimSuffix(name, ".json"))
 		}
 		return nil

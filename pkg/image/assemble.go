@@ -48,7 +48,8 @@ func shapeOf(name string) shape {
 		}
 		return s
 	case "flannel":
-		return shape{userland: true, program: "opt/bin/flanneld", links: map[string]string{"usr/local/bin/flanneld": "/opt/bin/flanneld"},
+		return shape{userland: true, program: "opt/bin/flanneld",
+			links:      map[string]string{"usr/local/bin/flanneld": "/opt/bin/flanneld"},
 			entrypoint: []string{"/opt/bin/flanneld"}}
 	case "coredns":
 		return shape{program: "coredns", entrypoint: []string{"/coredns"}}
@@ -80,8 +81,12 @@ func (b *Builder) Build(ctx context.Context, v Versions, img Image, arch string)
 		return built, err
 	}
 	built.Parts = append(built.Parts, part)
-	own := rootfs.Content{Files: map[string]string{s.program: filepath.Join(part.Dir, recipe.Program(recipe.Packages[0]))}, Links: s.links}
-	layer, err := rootfs.Layer(ctx, b.Cache, fmt.Sprintf("layer-%s-%s-%s", img.Name, arch, cache.Key(part.Key, s.program, s.links)), own)
+	own := rootfs.Content{
+		Files: map[string]string{s.program: filepath.Join(part.Dir, recipe.Program(recipe.Packages[0]))},
+		Links: s.links,
+	}
+	layer, err := rootfs.Layer(ctx, b.Cache,
+		fmt.Sprintf("layer-%s-%s-%s", img.Name, arch, cache.Key(part.Key, s.program, s.links)), own)
 	if err != nil {
 		return built, err
 	}
@@ -135,7 +140,10 @@ func (s shape) config(name string) v1.Config {
 func Assemble(layers []v1.Layer, arch string, config v1.Config) (v1.Image, error) {
 	p := Platform(arch)
 	config.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
-	c := v1.ConfigFile{Architecture: p.Architecture, OS: p.OS, Variant: p.Variant, Created: v1.Time{Time: time.Unix(0, 0).UTC()}, Config: config}
+	c := v1.ConfigFile{
+		Architecture: p.Architecture, OS: p.OS, Variant: p.Variant, Created: v1.Time{Time: time.Unix(0, 0).UTC()},
+		Config: config,
+	}
 	c.RootFS.Type = "layers"
 	base := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
 	img, err := mutate.ConfigFile(base, &c)

@@ -129,7 +129,8 @@ type Module struct{ GoMod, Dir, Error string }
 // Download fetches a module.
 func Download(ctx context.Context, module string) (Module, error) {
 	step.Report(ctx, "download "+module, 0, 0)
-	out, err := host.Command{Args: []string{"go", "mod", "download", "-json", module}, Env: goEnv, Dir: os.TempDir()}.Run(ctx)
+	out, err := host.Command{Args: []string{"go", "mod", "download", "-json", module}, Env: goEnv,
+		Dir: os.TempDir()}.Run(ctx)
 	var answer Module
 	if jsonErr := json.Unmarshal(out, &answer); jsonErr == nil && answer.Error != "" {
 		return answer, errors.New(answer.Error)

@@ -53,7 +53,8 @@ func Catalogue(v Versions, registryPrefix string) []Image {
 		{Name: "hyperkube", Ref: OurRegistry + "/hyperkube:" + v.Kubernetes, Stores: []Store{Main, Containerd}},
 		{Name: "coredns", Ref: "registry.k8s.io/coredns/coredns:v" + v.CoreDNS, Stores: []Store{Containerd}},
 		{Name: "pause", Ref: "registry.k8s.io/pause:" + v.Pause, Stores: []Store{Containerd}},
-		addonImage("metrics-server", "metrics-server", "registry.k8s.io/metrics-server/metrics-server", v.MetricsServer),
+		addonImage("metrics-server", "metrics-server", "registry.k8s.io/metrics-server/metrics-server",
+			v.MetricsServer),
 		addonImage("local-path-provisioner", "local-path", "docker.io/rancher/local-path-provisioner", v.LocalPath),
 		addonImage("metallb-controller", "metallb", "quay.io/metallb/controller", v.MetalLB),
 		addonImage("metallb-speaker", "metallb", "quay.io/metallb/speaker", v.MetalLB),
@@ -114,7 +115,9 @@ func Ref(v Versions, name string) string {
 	return all[i].Ref
 }
 
-var unameArch = map[string]string{"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm", "armv8l": "arm", "armhf": "arm"}
+var unameArch = map[string]string{
+	"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm", "armv8l": "arm", "armhf": "arm",
+}
 
 // Arch converts a name of `uname -m` to Go's name, which it accepts too.
 func Arch(uname string) (string, error) {

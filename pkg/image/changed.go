@@ -46,7 +46,9 @@ func (b *Builder) Changed(ctx context.Context, v Versions, arch string, programs
 }
 
 // releasedKeys returns the contentKeys of the release. They are cached.
-func (b *Builder) releasedKeys(ctx context.Context, v Versions, arch string, programs []string) (map[string]string, error) {
+func (b *Builder) releasedKeys(
+	ctx context.Context, v Versions, arch string, programs []string,
+) (map[string]string, error) {
 	released, keys := &Builder{Cache: b.Cache, goVersion: b.goVersion}, map[string]string{}
 	dir := func(program string) string {
 		return fmt.Sprintf("content-%s-%s-%s-%s", program, v.Kubernetes, arch, cache.Key(b.goVersion))
@@ -65,7 +67,8 @@ func (b *Builder) releasedKeys(ctx context.Context, v Versions, arch string, pro
 		return nil, fmt.Errorf("compile release %s to compare with: %w", v.Kubernetes, err)
 	}
 	for program, key := range found {
-		_, err := cache.Get(ctx, b.Cache, dir(program), func(dir string) error { return os.WriteFile(filepath.Join(dir, file), []byte(key), 0o644) })
+		_, err := cache.Get(ctx, b.Cache, dir(program),
+			func(dir string) error { return os.WriteFile(filepath.Join(dir, file), []byte(key), 0o644) })
 		if err != nil {
 			return nil, err
 		}
@@ -84,7 +87,9 @@ type listed struct {
 // times as long.
 const listFormat = "{{.ImportPath}}\t{{.BuildID}}\t{{if not .DepOnly}}{{join .Deps \" \"}}{{end}}"
 
-func (b *Builder) contentKeys(ctx context.Context, v Versions, arch string, programs []string) (map[string]string, error) {
+func (b *Builder) contentKeys(
+	ctx context.Context, v Versions, arch string, programs []string,
+) (map[string]string, error) {
 	c, err := b.programs(ctx, v, arch, "", programs)
 	if err != nil {
 		return nil, err
@@ -128,7 +133,9 @@ func contentKey(all map[string]listed, command string) (string, error) {
 func commandOf(program string) string { return "k8s.io/kubernetes/cmd/" + program }
 
 // programs returns the build of one executable per component, stamped with version.
-func (b *Builder) programs(ctx context.Context, v Versions, arch, version string, programs []string) (compilation, error) {
+func (b *Builder) programs(
+	ctx context.Context, v Versions, arch, version string, programs []string,
+) (compilation, error) {
 	r := v.Recipe("programs")
 	r.LDFlags = v.stamp(version)
 	for _, program := range programs {
@@ -166,7 +173,10 @@ func (b *Builder) Program(ctx context.Context, v Versions, arch, program, versio
 func (b *Builder) programPart(v Versions, arch, program, version string) cache.Part {
 	_, content, _ := strings.Cut(version, "+")
 	dir := fmt.Sprintf("%s-%s-%s-%s", program, v.Kubernetes, arch, content)
-	return cache.Part{Name: program, Version: version, Origin: commandOf(program) + " (checkout)", Key: content, Dir: filepath.Join(b.Cache, "parts", dir)}
+	return cache.Part{
+		Name: program, Version: version, Origin: commandOf(program) + " (checkout)", Key: content,
+		Dir: filepath.Join(b.Cache, "parts", dir),
+	}
 }
 
 // spareBuilds is the number of builds of a component that stay in the cache.
@@ -199,14 +209,18 @@ func modified(path string) time.Time {
 func (b *Builder) CachedProgram(v Versions, arch, program, version string) (cache.Part, error) {
 	part := b.programPart(v, arch, program, version)
 	if _, err := os.Stat(part.Dir); err != nil {
-		return part, &step.Problem{Name: "program-missing", Text: fmt.Sprintf("%s %s, which the cluster runs, is not in the cache of this machine", program, version),
-			Remedy: "build it again: add --build-" + strings.TrimPrefix(program, "kube-") + ", or omit all --build flags"}
+		return part, &step.Problem{Name: "program-missing",
+			Text: fmt.Sprintf("%s %s, which the cluster runs, is not in the cache of this machine", program, version),
+			Remedy: "build it again: add --build-" + strings.TrimPrefix(program, "kube-") +
+				", or omit all --build flags"}
 	}
 	return part, nil
 }
 
 // ProgramImage returns the image of components, on top of hyperkube if they need it.
-func (b *Builder) ProgramImage(ctx context.Context, img Image, arch string, hyperkube []v1.Layer, parts map[string]cache.Part) (Built, error) {
+func (b *Builder) ProgramImage(
+	ctx context.Context, img Image, arch string, hyperkube []v1.Layer, parts map[string]cache.Part,
+) (Built, error) {
 	built := Built{Image: img, Arch: arch}
 	i := slices.IndexFunc(programImages, func(i programImage) bool { return i.name == img.Name })
 	var layers []v1.Layer

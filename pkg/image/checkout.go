@@ -34,7 +34,8 @@ func CheckCheckout(dir string, v Versions) error {
 		problem.Remedy = "check out " + catalog.Supported()
 	case v.Kubernetes != "" && strconv.Itoa(minor) != v.minor():
 		problem.Text = fmt.Sprintf("k8sDir: %s is Kubernetes 1.%d, and the cluster is %s", dir, minor, v.Kubernetes)
-		problem.Remedy = fmt.Sprintf("check out release-1.%s, or make a cluster with --kubernetes-version %s", v.minor(), release.Patch)
+		problem.Remedy = fmt.Sprintf("check out release-1.%s, or make a cluster with --kubernetes-version %s",
+			v.minor(), release.Patch)
 	default:
 		return nil
 	}

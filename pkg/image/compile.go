@@ -96,7 +96,8 @@ func (c compilation) inModule(do func(work string) error) error {
 func writeFiles(dir string, files map[string]string) error {
 	for name, text := range files {
 		file := filepath.Join(dir, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o644)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755),
+			os.WriteFile(file, []byte(text), 0o644)); err != nil {
 			return err
 		}
 	}
@@ -120,7 +121,8 @@ func (c compilation) buildAll(ctx context.Context, work, dir string) error {
 // buildTests compiles a copy of the package, because files cannot be added to a
 // module in the module cache.
 func (c compilation) buildTests(ctx context.Context, work, pkg, out string) error {
-	from, err := host.Command{Args: []string{"go", "list", "-f", "{{.Dir}}", pkg}, Dir: work, Env: append(slices.Clone(goEnv), c.env...)}.Run(ctx)
+	from, err := host.Command{Args: []string{"go", "list", "-f", "{{.Dir}}", pkg}, Dir: work,
+		Env: append(slices.Clone(goEnv), c.env...)}.Run(ctx)
 	if err != nil {
 		return err
 	}
@@ -163,7 +165,8 @@ func (c compilation) linkTests(ctx context.Context, work, pkg, out string) error
 	}
 	if len(stale) > 0 {
 		log := c.log(ctx, program, "compile the tests", len(stale))
-		if err := c.toolchain(ctx, log, host.Command{Args: append(slices.Clone(c.args), stale...), Dir: work}); err != nil {
+		if err := c.toolchain(ctx, log,
+			host.Command{Args: append(slices.Clone(c.args), stale...), Dir: work}); err != nil {
 			return err
 		}
 	}
@@ -178,7 +181,8 @@ func (c compilation) list(ctx context.Context, work string, out io.Writer) error
 	if err != nil {
 		return err
 	}
-	args := append([]string{"go", "list", "-v", "-f", listFormat, "-export", "-deps", "-trimpath"}, c.recipe.Packages...)
+	args := append([]string{"go", "list", "-v", "-f", listFormat, "-export", "-deps", "-trimpath"},
+		c.recipe.Packages...)
 	return c.toolchain(ctx, c.log(ctx, what, "compare", len(stale)), host.Command{Args: args, Dir: work, Stdout: out})
 }
 
@@ -197,7 +201,9 @@ func (c compilation) stale(ctx context.Context, work, what string, pkgs ...strin
 // log returns a writer that reports how many packages were started, then the next stage.
 func (c compilation) log(ctx context.Context, what, then string, total int) *compileLog {
 	what = fmt.Sprintf("compile %s %s for %s", what, c.recipe.Version, c.arch)
-	return &compileLog{what: what, then: then, total: total, report: func(message string) { step.Report(ctx, message, 0, 0) }}
+	return &compileLog{
+		what: what, then: then, total: total, report: func(message string) { step.Report(ctx, message, 0, 0) },
+	}
 }
 
 func (c compilation) toolchain(ctx context.Context, log *compileLog, command host.Command) error {

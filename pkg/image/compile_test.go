@@ -18,12 +18,20 @@ import (
 
 func TestCompileLog(t *testing.T) {
 	var told []string
-	l := &compileLog{what: "compile etcd", then: "link", total: 2, report: func(message string) { told = append(told, message) }}
+	l := &compileLog{
+		what: "compile etcd", then: "link", total: 2, report: func(message string) { told = append(told, message) },
+	}
 	l.reportCount()
-	for _, text := range []string{"go: downloading k8s.io/api v0.36.3\nk8s.io/api/co", "re/v1\n", "./main.go:3:1: syntax error\nk8s.io/api/apps/v1\n"} {
+	for _, text := range []string{
+		"go: downloading k8s.io/api v0.36.3\nk8s.io/api/co", "re/v1\n",
+		"./main.go:3:1: syntax error\nk8s.io/api/apps/v1\n",
+	} {
 		_, _ = l.Write([]byte(text))
 	}
-	want := []string{"compile etcd: 0 of 2 packages", "compile etcd: download k8s.io/api v0.36.3", "compile etcd: 1 of 2 packages", "compile etcd: link"}
+	want := []string{
+		"compile etcd: 0 of 2 packages", "compile etcd: download k8s.io/api v0.36.3", "compile etcd: 1 of 2 packages",
+		"compile etcd: link",
+	}
 	if !slices.Equal(told, want) || l.tail() != "./main.go:3:1: syntax error" {
 		t.Errorf("%q, tail %q", told, l.tail())
 	}
@@ -34,7 +42,8 @@ func TestCompileLog(t *testing.T) {
 func TestCompilationsCountTheirPackages(t *testing.T) {
 	work, unique := t.TempDir(), fmt.Sprintf("\nconst X = %d\n", time.Now().UnixNano())
 	for name, text := range map[string]string{
-		"go.mod": "module x\n\ngo 1.24\n", "a/a.go": "package a\n" + unique, "b/b.go": "package b\n" + unique, "c/c.go": "package c\n" + unique,
+		"go.mod": "module x\n\ngo 1.24\n", "a/a.go": "package a\n" + unique, "b/b.go": "package b\n" + unique,
+		"c/c.go":            "package c\n" + unique,
 		"main.go":           "package main\n\nimport _ \"x/a\"\n\nfunc main() {}\n",
 		"from/t/x_test.go":  "package t\n\nimport (\n\t\"testing\"\n\n\t_ \"x/b\"\n)\n\nfunc TestX(*testing.T) {}\n",
 		"from/t/package.go": "package t\n",

@@ -28,14 +28,18 @@ type Fetched struct {
 }
 
 func (f Fetched) part(version string) cache.Part {
-	return cache.Part{Name: f.Name, Version: version, Origin: f.Where() + "@" + f.Digest.String(), How: "pulled", Key: f.key()}
+	return cache.Part{
+		Name: f.Name, Version: version, Origin: f.Where() + "@" + f.Digest.String(), How: "pulled", Key: f.key(),
+	}
 }
 
 func (f Fetched) key() string { return f.Digest.Encoded()[:16] }
 
 // Compose assembles an image of the catalogue from official images and files.
 // It is equivalent to the image that Build builds from source.
-func (b *Builder) Compose(ctx context.Context, v Versions, img Image, arch string, origins map[string]Fetched) (Built, error) {
+func (b *Builder) Compose(
+	ctx context.Context, v Versions, img Image, arch string, origins map[string]Fetched,
+) (Built, error) {
 	step.Report(ctx, "unpack "+img.Ref+" for "+arch, 0, 0)
 	if img.Name == "hyperkube" {
 		return b.composeHyperkube(ctx, v, img, arch, origins)
@@ -56,11 +60,13 @@ func (b *Builder) asItIs(ctx context.Context, img Image, arch string, from Fetch
 		return built, fmt.Errorf("config of %s: %w", from.Ref, err)
 	}
 	if len(parsed.RootFS.DiffIDs) != len(from.Paths)-1 {
-		return built, fmt.Errorf("%s has %d layers, but its config names %d", from.Ref, len(from.Paths)-1, len(parsed.RootFS.DiffIDs))
+		return built, fmt.Errorf("%s has %d layers, but its config names %d", from.Ref, len(from.Paths)-1,
+			len(parsed.RootFS.DiffIDs))
 	}
 	same := unchanged{config: config, layers: map[v1.Hash]v1.Layer{}}
 	manifest := v1.Manifest{SchemaVersion: 2, MediaType: types.OCIManifestSchema1,
-		Config: v1.Descriptor{MediaType: types.OCIConfigJSON, Digest: HashOf(config), Size: int64(len(config))}, Layers: []v1.Descriptor{}}
+		Config: v1.Descriptor{MediaType: types.OCIConfigJSON, Digest: HashOf(config), Size: int64(len(config))},
+		Layers: []v1.Descriptor{}}
 	for i, id := range parsed.RootFS.DiffIDs {
 		layer, err := rootfs.Unpack(ctx, b.Cache, from.Paths[i+1], id)
 		if err != nil {
@@ -71,7 +77,9 @@ func (b *Builder) asItIs(ctx context.Context, img Image, arch string, from Fetch
 			return built, err
 		}
 		same.layers[id] = layer
-		manifest.Layers = append(manifest.Layers, v1.Descriptor{MediaType: types.OCIUncompressedLayer, Digest: id, Size: size})
+		manifest.Layers = append(manifest.Layers, v1.Descriptor{
+			MediaType: types.OCIUncompressedLayer, Digest: id, Size: size,
+		})
 	}
 	if same.manifest, err = json.Marshal(manifest); err != nil {
 		return built, err
@@ -102,7 +110,9 @@ func (u unchanged) LayerByDigest(id v1.Hash) (partial.CompressedLayer, error) {
 const programDir = "usr/local/bin"
 
 // composeHyperkube adds the official components to a userland.
-func (b *Builder) composeHyperkube(ctx context.Context, v Versions, img Image, arch string, origins map[string]Fetched) (Built, error) {
+func (b *Builder) composeHyperkube(
+	ctx context.Context, v Versions, img Image, arch string, origins map[string]Fetched,
+) (Built, error) {
 	built := Built{Image: img, Arch: arch}
 	var layers []v1.Layer
 	add := func(layer v1.Layer, part cache.Part) {
@@ -145,7 +155,9 @@ func (b *Builder) officialProgram(ctx context.Context, arch string, from Fetched
 		}
 		file = filepath.Join(dir, from.Name)
 	}
-	return rootfs.Layer(ctx, b.Cache, "layer-"+name, rootfs.Content{Files: map[string]string{path.Join(programDir, from.Name): file}})
+	return rootfs.Layer(ctx, b.Cache, "layer-"+name, rootfs.Content{
+		Files: map[string]string{path.Join(programDir, from.Name): file},
+	})
 }
 
 func (b *Builder) officialPlugins(ctx context.Context, arch string, from Fetched) (v1.Layer, error) {
@@ -169,8 +181,10 @@ func (b *Builder) officialPlugins(ctx context.Context, arch string, from Fetched
 
 func (b *Builder) officialUserland(ctx context.Context, base, proxy Fetched) (v1.Layer, cache.Part, error) {
 	layers := slices.Concat(base.Paths[1:], proxy.Paths[1:])
-	layer, key, err := userland.Official(ctx, b.Cache, base.Digest, proxy.Digest, layers, programDir+"/kube-proxy", "go-runner")
+	layer, key, err := userland.Official(ctx, b.Cache, base.Digest, proxy.Digest, layers,
+		programDir+"/kube-proxy", "go-runner")
 	part := base.part("kube-proxy over debian-base")
-	part.Name, part.Origin, part.How, part.Key = "userland", part.Origin+" "+proxy.part("").Origin, "pulled and laid together", key
+	part.Name, part.Origin, part.How, part.Key = "userland", part.Origin+" "+proxy.part("").Origin,
+		"pulled and laid together", key
 	return layer, part, err
 }

@@ -34,7 +34,8 @@ func TestComposeKeepsWhatItTakes(t *testing.T) {
 	must.NoError(t, err)
 	layer := rootfstest.Tar(t, "etcd=program")
 	// The order of fields and the spaces differ from what kube-bootstrap writes.
-	config := []byte(`{"os":"linux",  "architecture":"amd64", "rootfs":{"type":"layers","diff_ids":["` + digest.FromBytes(layer).String() + `"]},"strange":1}`)
+	config := []byte(`{"os":"linux",  "architecture":"amd64", "rootfs":{"type":"layers","diff_ids":["` +
+		digest.FromBytes(layer).String() + `"]},"strange":1}`)
 	etcd := Image{Name: "etcd", Ref: Ref(v, "etcd")}
 	from := came(t, OfficialSource{Name: "etcd", Ref: etcd.Ref}, config, rootfstest.Gzip(t, layer))
 	built, err := b.Compose(t.Context(), v, etcd, "amd64", map[string]Fetched{"etcd": from})
@@ -53,9 +54,11 @@ func TestComposeKeepsWhatItTakes(t *testing.T) {
 	if want := etcd.Ref + "@" + from.Digest.String(); built.Parts[0].Origin != want {
 		t.Errorf("its origin is %s, not %s", built.Parts[0].Origin, want)
 	}
-	other := came(t, OfficialSource{Name: "etcd", Ref: etcd.Ref}, config, rootfstest.Gzip(t, rootfstest.Tar(t, "etcd=another")))
+	other := came(t, OfficialSource{Name: "etcd", Ref: etcd.Ref}, config,
+		rootfstest.Gzip(t, rootfstest.Tar(t, "etcd=another")))
 	fresh := &Builder{Cache: t.TempDir()}
-	if _, err := fresh.Compose(t.Context(), v, etcd, "amd64", map[string]Fetched{"etcd": other}); err == nil || !strings.Contains(err.Error(), "does not match the config of its image") {
+	if _, err := fresh.Compose(t.Context(), v, etcd, "amd64", map[string]Fetched{"etcd": other}); err == nil ||
+		!strings.Contains(err.Error(), "does not match the config of its image") {
 		t.Errorf("a layer that its image does not name: %v", err)
 	}
 }
@@ -68,11 +71,13 @@ func TestComposeHyperkube(t *testing.T) {
 	for _, o := range Origins(v, Catalogue(v, ""), OfficialSites, "amd64") {
 		switch {
 		case o.Name == "cni":
-			origins[o.Name] = came(t, o, rootfstest.Gzip(t, rootfstest.Tar(t, "bridge=1", "host-local=1", "loopback=1", "portmap=1", "dhcp=1")))
+			origins[o.Name] = came(t, o,
+				rootfstest.Gzip(t, rootfstest.Tar(t, "bridge=1", "host-local=1", "loopback=1", "portmap=1", "dhcp=1")))
 		case o.URL != "":
 			origins[o.Name] = came(t, o, []byte(o.Name+" itself"))
 		default:
-			origins[o.Name] = came(t, o, nil, rootfstest.Gzip(t, rootfstest.Tar(t, "usr/bin/of-"+o.Name+"=1", "go-runner=1")),
+			origins[o.Name] = came(t, o, nil,
+				rootfstest.Gzip(t, rootfstest.Tar(t, "usr/bin/of-"+o.Name+"=1", "go-runner=1")),
 				rootfstest.Gzip(t, rootfstest.Tar(t, "usr/local/bin/"+o.Name+"="+o.Name+" itself")))
 		}
 	}
@@ -94,7 +99,8 @@ func TestComposeHyperkube(t *testing.T) {
 			t.Errorf("%s is there", name)
 		}
 	}
-	if layers, err := built.OCI.Layers(); err != nil || len(layers) != len(built.Parts) || built.Parts[1].Name != "cni" {
+	if layers, err := built.OCI.Layers(); err != nil || len(layers) != len(built.Parts) ||
+		built.Parts[1].Name != "cni" {
 		t.Errorf("%d layers, %d parts: each part is a layer (%v)", len(layers), len(built.Parts), err)
 	}
 }

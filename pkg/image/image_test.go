@@ -32,13 +32,15 @@ func TestFor(t *testing.T) {
 
 func TestForOverride(t *testing.T) {
 	v, err := For("v1.36.3", Versions{Etcd: "v3.7.3", Kubernetes: "v1.35.4"})
-	if err != nil || v.Etcd != "3.7.3" || v.Recipe("etcd").Version != "v3.7.3" || v.Kubernetes != "v1.35.4" || Staging(v.Kubernetes) != "v0.35.4" || v.minor() != "35" {
+	if err != nil || v.Etcd != "3.7.3" || v.Recipe("etcd").Version != "v3.7.3" || v.Kubernetes != "v1.35.4" ||
+		Staging(v.Kubernetes) != "v0.35.4" || v.minor() != "35" {
 		t.Errorf("%+v %v", v, err)
 	}
 	if v, err := For("", Versions{Etcd: "3.7.3-0"}); err != nil || v.Etcd != "3.7.3" {
 		t.Errorf("the version in a manifest of kubeadm: %s, %v", v.Etcd, err)
 	}
-	if _, err := For("", Versions{Flannel: "../x"}); !errors.Is(err, errMalformed) || !strings.Contains(err.Error(), "flannel") {
+	if _, err := For("", Versions{Flannel: "../x"}); !errors.Is(err, errMalformed) ||
+		!strings.Contains(err.Error(), "flannel") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -49,7 +51,8 @@ func TestCatalogue(t *testing.T) {
 	for _, i := range Catalogue(v, "") {
 		refs = append(refs, i.Ref)
 	}
-	want := []string{"quay.io/coreos/etcd:v3.6.16", "ghcr.io/flannel-io/flannel:v0.28.10", "kube-bootstrap.dev/hyperkube:v1.36.3",
+	want := []string{"quay.io/coreos/etcd:v3.6.16", "ghcr.io/flannel-io/flannel:v0.28.10",
+		"kube-bootstrap.dev/hyperkube:v1.36.3",
 		"registry.k8s.io/coredns/coredns:v1.14.2", "registry.k8s.io/pause:3.10.2",
 		"registry.k8s.io/metrics-server/metrics-server:v0.9.0", "docker.io/rancher/local-path-provisioner:v0.0.30",
 		"quay.io/metallb/controller:v0.16.2", "quay.io/metallb/speaker:v0.16.2"}
@@ -65,7 +68,10 @@ func TestCatalogue(t *testing.T) {
 }
 
 func TestArch(t *testing.T) {
-	for in, want := range map[string]string{"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm", "ppc64le": "ppc64le", "s390x": "s390x", "amd64": "amd64"} {
+	for in, want := range map[string]string{
+		"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm", "ppc64le": "ppc64le", "s390x": "s390x",
+		"amd64": "amd64",
+	} {
 		if got, err := Arch(in); err != nil || got != want {
 			t.Errorf("Arch(%q) = %q, %v", in, got, err)
 		}
@@ -103,14 +109,18 @@ func TestBuildIsReproducibleAndCached(t *testing.T) {
 
 func TestRecipes(t *testing.T) {
 	v, _ := For("", Versions{})
-	for _, name := range []string{"hyperkube", "etcd", "flannel", "coredns", "cni", "pause", "metrics-server", "local-path-provisioner", "metallb-controller", "metallb-speaker"} {
+	for _, name := range []string{
+		"hyperkube", "etcd", "flannel", "coredns", "cni", "pause", "metrics-server", "local-path-provisioner",
+		"metallb-controller", "metallb-speaker",
+	} {
 		r := v.Recipe(name)
 		c, err := (&Builder{}).compilation(t.Context(), r, "amd64")
 		if err != nil || !strings.Contains(c.source, "func main()") || r.Version == "" {
 			t.Errorf("%s: version %q, %v", name, r.Version, err)
 		}
 	}
-	if mod := v.Recipe("flannel").goMod("1.26.8"); !strings.Contains(mod, "require github.com/flannel-io/flannel v0.28.10\nreplace ") {
+	if mod := v.Recipe("flannel").goMod("1.26.8"); !strings.Contains(mod,
+		"require github.com/flannel-io/flannel v0.28.10\nreplace ") {
 		t.Error(mod)
 	}
 }

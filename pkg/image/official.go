@@ -35,7 +35,9 @@ type Sites struct {
 }
 
 // OfficialSites are the upstream sites.
-var OfficialSites = Sites{Kubernetes: "https://dl.k8s.io", CNI: "https://github.com/containernetworking/plugins/releases/download"}
+var OfficialSites = Sites{
+	Kubernetes: "https://dl.k8s.io", CNI: "https://github.com/containernetworking/plugins/releases/download",
+}
 
 // OfficialSource is an official image or file that an image is assembled from.
 type OfficialSource struct {
@@ -70,9 +72,13 @@ func Origins(v Versions, images []Image, sites Sites, arch string) []OfficialSou
 		all = append(all, OfficialSource{Name: name, Ref: "registry.k8s.io/" + name + ":" + v.Kubernetes})
 	}
 	for _, name := range filePrograms {
-		all = append(all, OfficialSource{Name: name, URL: fmt.Sprintf("%s/release/%s/bin/linux/%s/%s", sites.Kubernetes, v.Kubernetes, arch, name)})
+		all = append(all, OfficialSource{
+			Name: name, URL: fmt.Sprintf("%s/release/%s/bin/linux/%s/%s", sites.Kubernetes, v.Kubernetes, arch, name),
+		})
 	}
-	all = append(all, OfficialSource{Name: "cni", URL: fmt.Sprintf("%s/v%s/cni-plugins-linux-%s-v%s.tgz", sites.CNI, v.CNI, arch, v.CNI)})
+	all = append(all, OfficialSource{
+		Name: "cni", URL: fmt.Sprintf("%s/v%s/cni-plugins-linux-%s-v%s.tgz", sites.CNI, v.CNI, arch, v.CNI),
+	})
 	for i := range all {
 		all[i].Arch = arch
 	}

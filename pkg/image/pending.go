@@ -50,14 +50,16 @@ func (b *Builder) Pending(ctx context.Context, recipes []Recipe, arch string) (a
 // Release returns the step that finds the Kubernetes release of pending programs, so that a version
 // that does not exist fails before anything is compiled; the zero step without such programs.
 func (b *Builder) Release(all []Pending) step.Step {
-	i := slices.IndexFunc(all, func(p Pending) bool { return p.Recipe.Require["k8s.io/kubernetes"] != "" && b.K8sDir == "" })
+	i := slices.IndexFunc(all,
+		func(p Pending) bool { return p.Recipe.Require["k8s.io/kubernetes"] != "" && b.K8sDir == "" })
 	if i < 0 {
 		return step.Step{}
 	}
 	release := all[i].Recipe
-	return step.Always("find-sources", "find the sources of Kubernetes "+release.Version, func(ctx context.Context) error {
-		return b.prepare(ctx, &release)
-	})
+	return step.Always("find-sources", "find the sources of Kubernetes "+release.Version,
+		func(ctx context.Context) error {
+			return b.prepare(ctx, &release)
+		})
 }
 
 // compiled reports whether the cache has what a recipe is compiled to.

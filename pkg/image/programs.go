@@ -20,7 +20,8 @@ var programImages = []programImage{
 	{name: "kube-controller-manager", programs: []string{"kube-controller-manager"}, store: Containerd, control: true},
 	{name: "kube-scheduler", programs: []string{"kube-scheduler"}, store: Containerd, control: true},
 	{name: "kube-proxy", programs: []string{"kube-proxy"}, store: Containerd, whole: true},
-	{name: "kubelet", programs: []string{"kubelet", "kubectl"}, store: Main, whole: true}, // kubectl is called in its container
+	// kubectl is called in its container
+	{name: "kubelet", programs: []string{"kubelet", "kubectl"}, store: Main, whole: true},
 }
 
 // ref derives the tag of an image from its content, so that a node never runs
@@ -66,7 +67,8 @@ func (v Versions) ProgramVersion(program string) string {
 func (v Versions) OnWorker() Versions {
 	v.Programs = maps.Clone(v.Programs)
 	maps.DeleteFunc(v.Programs, func(program, _ string) bool {
-		return slices.ContainsFunc(programImages, func(i programImage) bool { return i.control && slices.Contains(i.programs, program) })
+		return slices.ContainsFunc(programImages,
+			func(i programImage) bool { return i.control && slices.Contains(i.programs, program) })
 	})
 	if len(v.Programs) == 0 {
 		v.Programs = nil

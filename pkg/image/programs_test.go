@@ -24,7 +24,9 @@ func withPrograms(t *testing.T, programs map[string]string) Versions {
 }
 
 func TestProgramsHaveImagesNamedByWhatIsInThem(t *testing.T) {
-	v := withPrograms(t, map[string]string{"kube-apiserver": "v1.36.3+aaa", "kubelet": "v1.36.3+bbb", "kubectl": "v1.36.3+ccc"})
+	v := withPrograms(t, map[string]string{
+		"kube-apiserver": "v1.36.3+aaa", "kubelet": "v1.36.3+bbb", "kubectl": "v1.36.3+ccc",
+	})
 	for program, want := range map[string]string{
 		"kube-apiserver": "kube-bootstrap.dev/kube-apiserver:v1.36.3-aaa",
 		"kube-scheduler": "kube-bootstrap.dev/hyperkube:v1.36.3",
@@ -48,7 +50,9 @@ func TestProgramsHaveImagesNamedByWhatIsInThem(t *testing.T) {
 }
 
 func TestAWorkerHasNothingOfAControlPlane(t *testing.T) {
-	v := withPrograms(t, map[string]string{"kube-apiserver": "v1.36.3+a", "kube-scheduler": "v1.36.3+b", "kubelet": "v1.36.3+c", "kube-proxy": "v1.36.3+d"})
+	v := withPrograms(t, map[string]string{
+		"kube-apiserver": "v1.36.3+a", "kube-scheduler": "v1.36.3+b", "kubelet": "v1.36.3+c", "kube-proxy": "v1.36.3+d",
+	})
 	if got := slices.Sorted(maps.Keys(v.OnWorker().Programs)); !slices.Equal(got, []string{"kube-proxy", "kubelet"}) {
 		t.Errorf("got %q", got)
 	}
@@ -89,7 +93,9 @@ func TestCheckCheckout(t *testing.T) {
 	kubernetes := func(module, minor string) string {
 		dir := t.TempDir()
 		must.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, versionFile)), 0o755))
-		for name, text := range map[string]string{"go.mod": "module " + module + "\n\ngo 1.26.0\n", versionFile: minor} {
+		for name, text := range map[string]string{
+			"go.mod": "module " + module + "\n\ngo 1.26.0\n", versionFile: minor,
+		} {
 			must.Write(t, filepath.Join(dir, name), text)
 		}
 		return dir
@@ -99,10 +105,13 @@ func TestCheckCheckout(t *testing.T) {
 		"no directory":   {"/nowhere", "is not a checkout of Kubernetes: it has no go.mod"},
 		"another module": {kubernetes("example.com/x", says+"36\"\n)\n"), "its go.mod is of another module"},
 		"no version":     {kubernetes("k8s.io/kubernetes", "package version\n"), "does not say which version it is"},
-		"too old":        {kubernetes("k8s.io/kubernetes", says+"33\"\n)\n"), "is Kubernetes 1.33; check out " + catalog.Supported()},
-		"too new":        {kubernetes("k8s.io/kubernetes", says+"99\"\n)\n"), "is Kubernetes 1.99; check out " + catalog.Supported()},
-		"another minor":  {kubernetes("k8s.io/kubernetes", says+"35\"\n)\n"), "is Kubernetes 1.35, and the cluster is v1.36.3; check out release-1.36"},
-		"right":          {kubernetes("k8s.io/kubernetes", says+"36\"\n)\n"), ""},
+		"too old": {kubernetes("k8s.io/kubernetes", says+"33\"\n)\n"),
+			"is Kubernetes 1.33; check out " + catalog.Supported()},
+		"too new": {kubernetes("k8s.io/kubernetes", says+"99\"\n)\n"),
+			"is Kubernetes 1.99; check out " + catalog.Supported()},
+		"another minor": {kubernetes("k8s.io/kubernetes", says+"35\"\n)\n"),
+			"is Kubernetes 1.35, and the cluster is v1.36.3; check out release-1.36"},
+		"right": {kubernetes("k8s.io/kubernetes", says+"36\"\n)\n"), ""},
 	} {
 		err := CheckCheckout(c.dir, v)
 		switch {
@@ -120,7 +129,8 @@ func TestOldBuildsOfAProgramGo(t *testing.T) {
 	age := func(name string, hours int) {
 		t.Helper()
 		at := time.Now().Add(-time.Duration(hours) * time.Hour)
-		must.NoError(t, errors.Join(os.MkdirAll(filepath.Join(parts, name), 0o755), os.Chtimes(filepath.Join(parts, name), at, at)))
+		must.NoError(t, errors.Join(os.MkdirAll(filepath.Join(parts, name), 0o755),
+			os.Chtimes(filepath.Join(parts, name), at, at)))
 	}
 	for i := range spareBuilds + 2 {
 		age(fmt.Sprintf("kubelet-v1.36.3-amd64-%d", i), i)

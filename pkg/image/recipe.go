@@ -50,9 +50,7 @@ func (v Versions) Recipe(name string) Recipe {
 		r.Packages = []string{"github.com/flannel-io/flannel"}
 		r.Require = map[string]string{r.Packages[0]: r.Version}
 		r.LDFlags = []string{"-X github.com/flannel-io/flannel/pkg/version.Version=" + r.Version}
-		const tencent = "github.com/tencentcloud/tencentcloud-sdk-go/tencentcloud/"
-		// The versions that it asks for were withdrawn.
-		r.Replace = map[string]string{tencent + "common": tencent + "common v1.3.103", tencent + "vpc": tencent + "vpc v1.3.75"}
+		r.Replace = tencentSDK
 	case "coredns":
 		r.Version, r.Main = "v"+v.CoreDNS, "coredns.go.tmpl"
 		r.Require = map[string]string{"github.com/coredns/coredns": r.Version}
@@ -65,7 +63,8 @@ func (v Versions) Recipe(name string) Recipe {
 	case "pause":
 		r.Version, r.Main = "v"+v.Pause, "pause.go.tmpl"
 	case "metrics-server":
-		r.Version, r.Require, r.Packages = "v"+v.MetricsServer, v.addonModules(), []string{metricsServer + "/cmd/metrics-server"}
+		r.Version, r.Require = "v"+v.MetricsServer, v.addonModules()
+		r.Packages = []string{metricsServer + "/cmd/metrics-server"}
 		r.LDFlags = []string{"-X " + metricsServer + "/pkg/version.gitVersion=" + r.Version}
 	case "local-path-provisioner":
 		r.Version, r.Require, r.Packages = "v"+v.LocalPath, v.addonModules(), []string{localPath}
@@ -78,6 +77,13 @@ func (v Versions) Recipe(name string) Recipe {
 		r.Stub, r.Replace = &frrAPI, map[string]string{frrAPI.Module: frrAPI.dir()}
 	}
 	return r
+}
+
+const tencent = "github.com/tencentcloud/tencentcloud-sdk-go/tencentcloud/"
+
+// tencentSDK replaces the versions that flannel asks for, which were withdrawn.
+var tencentSDK = map[string]string{
+	tencent + "common": tencent + "common v1.3.103", tencent + "vpc": tencent + "vpc v1.3.75",
 }
 
 // The Go modules of addons.

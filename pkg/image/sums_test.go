@@ -22,7 +22,10 @@ func catalogueRecipes(t *testing.T) (all []Recipe) {
 	for _, m := range catalog.Minors() {
 		v, err := For(m.Patch, Versions{})
 		must.NoError(t, err)
-		for _, name := range []string{"hyperkube", "etcd", "flannel", "coredns", "cni", "metrics-server", "local-path-provisioner", "metallb-controller", "metallb-speaker"} {
+		for _, name := range []string{
+			"hyperkube", "etcd", "flannel", "coredns", "cni", "metrics-server", "local-path-provisioner",
+			"metallb-controller", "metallb-speaker",
+		} {
 			all = append(all, v.Recipe(name))
 		}
 	}
@@ -41,7 +44,8 @@ func TestTheCatalogueIsPinned(t *testing.T) {
 		for module, version := range r.Require {
 			for _, line := range []string{module + " " + version + " h1:", module + " " + version + "/go.mod h1:"} {
 				if !strings.Contains("\n"+string(sums), "\n"+line) {
-					t.Errorf("recipes/%s lacks %s; run UPDATE_GOLDEN=1 go test ./pkg/image -run Pinned", r.sumsFile(), line)
+					t.Errorf("recipes/%s lacks %s; run UPDATE_GOLDEN=1 go test ./pkg/image -run Pinned",
+						r.sumsFile(), line)
 				}
 			}
 		}
@@ -76,7 +80,10 @@ func sumsFor(t *testing.T, r Recipe, arch string) (sums []byte) {
 	c := compilationOf(t, b, r, arch)
 	c.sums = ""
 	err := c.inModule(func(work string) error {
-		find := host.Command{Args: append([]string{"go", "list", "-deps"}, r.Packages...), Dir: work, Env: append(slices.Clone(goEnv), c.env...)}
+		find := host.Command{
+			Args: append([]string{"go", "list", "-deps"}, r.Packages...), Dir: work,
+			Env: append(slices.Clone(goEnv), c.env...),
+		}
 		if _, err := find.Run(t.Context()); err != nil {
 			return err
 		}

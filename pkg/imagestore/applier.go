@@ -26,7 +26,9 @@ type layerApplier struct {
 // Apply implements diff.Applier. It writes an uncompressed layer directly into
 // the directory of the snapshot: then no mount is left if this process is
 // killed. The digest needs no second computation, as stagingStore verified it.
-func (u layerApplier) Apply(ctx context.Context, layer ocispec.Descriptor, mounts []mount.Mount, diffOptions ...diff.ApplyOpt) (ocispec.Descriptor, error) {
+func (u layerApplier) Apply(
+	ctx context.Context, layer ocispec.Descriptor, mounts []mount.Mount, diffOptions ...diff.ApplyOpt,
+) (ocispec.Descriptor, error) {
 	compression, err := images.DiffCompression(ctx, layer.MediaType)
 	if err != nil || compression != "" {
 		return u.mounted.Apply(ctx, layer, mounts, diffOptions...)

@@ -8,7 +8,11 @@ import (
 
 func TestDirectoryOfASnapshot(t *testing.T) {
 	bind := mount.Mount{Type: "bind", Source: "/snapshots/1/fs", Options: []string{"rw", "rbind"}}
-	overlay := mount.Mount{Type: "overlay", Source: "overlay", Options: []string{"workdir=/snapshots/2/work", "upperdir=/snapshots/2/fs", "lowerdir=/snapshots/1/fs"}}
+	overlay := mount.Mount{
+		Type: "overlay", Source: "overlay", Options: []string{
+			"workdir=/snapshots/2/work", "upperdir=/snapshots/2/fs", "lowerdir=/snapshots/1/fs",
+		},
+	}
 	for _, c := range []struct {
 		name    string
 		mounts  []mount.Mount

@@ -209,7 +209,8 @@ func (s containerdStore) unpack(ctx context.Context, c *containerd.Client, all [
 	group, ctx := errgroup.WithContext(ctx)
 	for _, img := range all {
 		group.Go(func() error {
-			return step.Wrap(containerd.NewImageWithPlatform(c, img, platforms.All).Unpack(ctx, s.snapshotter), "unpack %s", img.Name)
+			return step.Wrap(containerd.NewImageWithPlatform(c, img, platforms.All).Unpack(ctx, s.snapshotter),
+				"unpack %s", img.Name)
 		})
 	}
 	return group.Wait()
@@ -229,10 +230,12 @@ func (containerdStore) Users(context.Context, string) ([]string, error) { return
 
 func (s containerdStore) Remove(ctx context.Context, refs []string) error {
 	if dial(ctx, s.socket) != nil {
-		return fmt.Errorf("containerd does not answer at %s, so its images cannot be removed; start it and try again", s.socket)
+		return fmt.Errorf("containerd does not answer at %s, so its images cannot be removed; start it and try again",
+			s.socket)
 	}
 	return s.with(ctx, func(ctx context.Context, c *containerd.Client) error {
-		return host.Each(refs, func(ref string) error { return step.Wrap(removeImage(ctx, c, ref), "remove image %s", ref) })
+		return host.Each(refs,
+			func(ref string) error { return step.Wrap(removeImage(ctx, c, ref), "remove image %s", ref) })
 	})
 }
 
@@ -247,7 +250,9 @@ func removeImage(ctx context.Context, c *containerd.Client, ref string) error {
 	if config, err := found.Config(ctx); err == nil {
 		names = append([]string{config.Digest.String()}, names...)
 	}
-	return removeEach(names, func(name string) error { return c.ImageService().Delete(ctx, name, images.SynchronousDelete()) })
+	return removeEach(names, func(name string) error {
+		return c.ImageService().Delete(ctx, name, images.SynchronousDelete())
+	})
 }
 
 // dial connects to a socket once. The client library would retry until somebody

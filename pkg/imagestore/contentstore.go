@@ -78,7 +78,8 @@ func (s *stagingStore) client(c *containerd.Client) (*containerd.Client, error) 
 		return nil, errors.New("containerd is not reached by a connection of its own")
 	}
 	applier := layerApplier{c.DiffService(), apply.NewFileSystemApplier(s), s, s.unpacked}
-	return containerd.NewWithConn(conn, containerd.WithServices(containerd.WithContentStore(s), containerd.WithDiffService(applier)))
+	return containerd.NewWithConn(conn,
+		containerd.WithServices(containerd.WithContentStore(s), containerd.WithDiffService(applier)))
 }
 
 func (s *stagingStore) layer(d digest.Digest) *stagedLayer {
@@ -162,7 +163,8 @@ func (l *stagedLayer) Status() (content.Status, error) {
 // Commit adds the layer to the store if it has the expected size and digest.
 func (l *stagedLayer) Commit(_ context.Context, size int64, expected digest.Digest, _ ...content.Opt) error {
 	if size > 0 && size != l.size || expected != "" && expected != l.Digest() {
-		return errors.Join(errors.New("layer "+l.Digest().String()+" is not what was expected: "+expected.String()), l.file.Close())
+		return errors.Join(errors.New("layer "+l.Digest().String()+" is not what was expected: "+expected.String()),
+			l.file.Close())
 	}
 	l.store.layers.LoadOrStore(l.Digest(), l)
 	return nil

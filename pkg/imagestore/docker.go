@@ -100,7 +100,8 @@ func (s DockerStore) Remove(ctx context.Context, refs []string) error {
 		if s.kind == image.Bootstrap {
 			return nil // its images are removed with its data directory
 		}
-		return fmt.Errorf("the %s does not answer, so its images cannot be removed; start it and try again: %w", s.kind, err)
+		return fmt.Errorf("the %s does not answer, so its images cannot be removed; start it and try again: %w",
+			s.kind, err)
 	}
 	return host.Each(refs, func(ref string) error {
 		return step.Wrap(s.engine.Images().Remove(ctx, ref), "remove image %s", ref)

@@ -25,7 +25,8 @@ import (
 // must be removed before.
 func RemoveNamespace(ctx context.Context, c *containerd.Client, name string) error {
 	ctx = namespaces.WithNamespace(ctx, name)
-	for _, empty := range []func(context.Context, *containerd.Client) error{removeImages, removeSnapshots, removeContent, removeLeases} {
+	for _, empty := range []func(context.Context, *containerd.Client) error{removeImages, removeSnapshots,
+		removeContent, removeLeases} {
 		if err := empty(ctx, c); err != nil {
 			return err
 		}
@@ -110,7 +111,8 @@ func removeSnapshotsOf(ctx context.Context, s snapshots.Snapshotter) error {
 		parent[info.Name] = info.Parent
 		return nil
 	})
-	return errors.Join(gone(err), removeEach(childrenFirst(parent), func(name string) error { return s.Remove(ctx, name) }))
+	return errors.Join(gone(err),
+		removeEach(childrenFirst(parent), func(name string) error { return s.Remove(ctx, name) }))
 }
 
 func childrenFirst(parent map[string]string) []string {
@@ -139,12 +141,14 @@ func removeContent(ctx context.Context, c *containerd.Client) error {
 // files.
 func removeLeases(ctx context.Context, c *containerd.Client) error {
 	all, err := c.LeasesService().List(ctx)
-	if err := errors.Join(err, removeEach(all, func(l leases.Lease) error { return c.LeasesService().Delete(ctx, l) })); err != nil {
+	if err := errors.Join(err,
+		removeEach(all, func(l leases.Lease) error { return c.LeasesService().Delete(ctx, l) })); err != nil {
 		return err
 	}
 	last, err := c.LeasesService().Create(ctx, leases.WithID("kube-bootstrap-collect"))
 	if err != nil {
 		return err
 	}
-	return removeEach([]leases.Lease{last}, func(l leases.Lease) error { return c.LeasesService().Delete(ctx, l, leases.SynchronousDelete) })
+	return removeEach([]leases.Lease{last},
+		func(l leases.Lease) error { return c.LeasesService().Delete(ctx, l, leases.SynchronousDelete) })
 }

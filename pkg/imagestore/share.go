@@ -95,7 +95,8 @@ func shareFile(path, other, name string) error {
 
 func replaceByLink(path string, file *os.File) error {
 	link := path + ".link"
-	err := unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", file.Fd()), unix.AT_FDCWD, link, unix.AT_SYMLINK_FOLLOW)
+	err := unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", file.Fd()), unix.AT_FDCWD, link,
+		unix.AT_SYMLINK_FOLLOW)
 	if err != nil {
 		return nil
 	}

@@ -92,7 +92,9 @@ type streamApplier struct {
 }
 
 // Apply implements diff.Applier. The caller compares the digest that it returns.
-func (a streamApplier) Apply(ctx context.Context, layer ocispec.Descriptor, mounts []mount.Mount, _ ...diff.ApplyOpt) (ocispec.Descriptor, error) {
+func (a streamApplier) Apply(
+	ctx context.Context, layer ocispec.Descriptor, mounts []mount.Mount, _ ...diff.ApplyOpt,
+) (ocispec.Descriptor, error) {
 	digester := digest.Canonical.Digester()
 	from := io.TeeReader(a.from, digester.Hash())
 	err := a.unpacked.unpack(ctx, layer.Digest, mounts, from)

@@ -19,8 +19,8 @@ import (
 
 const (
 	maxSkew = 5 * time.Minute
-	// answerLimit is the time in which an API server answers each request, if only
-	// with an error (its --request-timeout), and in which it restarts.
+	// answerLimit is the time in which an API server answers each request, if only with an error (its
+	// --request-timeout), and in which it restarts.
 	answerLimit = time.Minute
 )
 
@@ -32,9 +32,8 @@ type question struct {
 	came               progress // of all requests
 }
 
-// ready waits until the API server is ready. Before, it refuses connections, does not
-// know its tokens yet and forbids everything. The first API server of a cluster restarts
-// when the second serves.
+// ready waits until the API server is ready. Before, it refuses connections, does not know its tokens yet and
+// forbids everything. The first API server of a cluster restarts when the second serves.
 func (d *discovery) ready(ctx context.Context) error {
 	q := &question{method: http.MethodGet, path: "/readyz"}
 	return d.until(ctx, q, func(ctx context.Context) error {
@@ -63,15 +62,15 @@ func retryable(err error) error {
 	return step.Final(err)
 }
 
-// until is step.Until with the limit of a Check. A server that starts, or that accepts
-// connections and does not answer, because its etcd waits for the disk, gets the time in
-// which an API server answers every request. An address that no host has gets no more time.
+// until is step.Until with the limit of a Check. A server that starts, that waits for its disk, or that has not yet
+// signed cluster-info for a token that it knows, gets answerLimit. An address that no host has gets no more time.
 func (d *discovery) until(ctx context.Context, q *question, probe func(context.Context) error) error {
 	ctx = step.WithoutBusy(ctx)
 	err := step.Until(step.WithLimit(ctx, step.CheckLimit(ctx)), probe, nil)
 	silent := func() bool { return errors.As(err, new(*silence)) }
-	starts := isProblem(err, controlPlaneUnreachable) && !q.came.noRoute.Load()
-	if (starts || silent() && q.came.connected.Load()) && ctx.Err() == nil {
+	late := isProblem(err, controlPlaneUnreachable) && !q.came.noRoute.Load() ||
+		silent() && q.came.connected.Load() || isProblem(err, "cluster-info")
+	if late && ctx.Err() == nil {
 		err = step.Until(step.WithLimit(ctx, answerLimit), probe, nil)
 	}
 	if silent() {
@@ -133,8 +132,8 @@ func (d *discovery) unanswered(ctx context.Context, err error) error {
 	return unreachable(d.Server, err)
 }
 
-// silence is the error that a server did not answer in time. It wraps the
-// deadline, so that step.Until reports an earlier answer.
+// silence is the error that a server did not answer in time. It wraps the deadline, so that step.Until reports
+// an earlier answer.
 type silence struct{ error }
 
 func (s *silence) Unwrap() error { return s.error }
@@ -157,8 +156,7 @@ func (d *discovery) refused(response *http.Response, what string) error {
 	}
 }
 
-// progress is how far the requests came. The transport may still dial after the
-// end of a request.
+// progress is how far the requests came. The transport may still dial after the end of a request.
 type progress struct {
 	connected, sent atomic.Bool
 	noRoute         atomic.Bool // no host has the address, or no network: it may be mistyped

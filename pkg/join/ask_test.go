@@ -15,7 +15,8 @@ import (
 
 func TestALostAnswerIsAskedForAgain(t *testing.T) {
 	t.Parallel()
-	m := newControlPlane(t, nil, func(m *testControlPlane) { m.silent = func(nth int32) bool { return nth == 1 || nth == 3 } })
+	m := newControlPlane(t, nil,
+		func(m *testControlPlane) { m.silent = func(nth int32) bool { return nth == 1 || nth == 3 } })
 	if _, err := Discover(t.Context(), m.target()); err != nil {
 		t.Error(err)
 	}
@@ -80,8 +81,10 @@ func TestTheReasonOfSilence(t *testing.T) {
 		problem string
 		says    string
 	}{
-		"no TLS":    {nil, backlog(t), "control-plane-unreachable", "it has not completed the TLS handshake in time"},
-		"no answer": {func(m *testControlPlane) { m.silent = never }, "", "control-plane-unreachable", "it has not answered GET /readyz in time"},
+		"no TLS": {nil, backlog(t), "control-plane-unreachable", "it has not completed the TLS handshake in time"},
+		"no answer": {func(m *testControlPlane) {
+			m.silent = never
+		}, "", "control-plane-unreachable", "it has not answered GET /readyz in time"},
 		"not signed": {func(m *testControlPlane) {
 			m.unsigned, m.silent = true, func(nth int32) bool { return nth > 2 }
 		}, "", "cluster-info", "is not signed with the token"},

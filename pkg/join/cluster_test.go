@@ -90,9 +90,13 @@ type testControlPlane struct {
 	*httptest.Server
 }
 
-func newControlPlane(t *testing.T, chain func(authority) tls.Certificate, adjust func(*testControlPlane)) *testControlPlane {
+func newControlPlane(
+	t *testing.T, chain func(authority) tls.Certificate, adjust func(*testControlPlane),
+) *testControlPlane {
 	t.Helper()
-	m := &testControlPlane{ca: newAuthority(t), token: NewToken(time.Hour, Scope{Kind: ForWorker}, "test"), clock: time.Now}
+	m := &testControlPlane{
+		ca: newAuthority(t), token: NewToken(time.Hour, Scope{Kind: ForWorker}, "test"), clock: time.Now,
+	}
 	if adjust != nil {
 		adjust(m)
 	}
@@ -109,7 +113,10 @@ func newControlPlane(t *testing.T, chain func(authority) tls.Certificate, adjust
 }
 
 func (m *testControlPlane) target() TargetCluster {
-	return TargetCluster{Server: strings.TrimPrefix(m.URL, "https://"), Host: "worker-1", Kind: ForWorker, Token: m.token, CAHash: pki.Hash(m.ca.cert)}
+	return TargetCluster{
+		Server: strings.TrimPrefix(m.URL, "https://"), Host: "worker-1", Kind: ForWorker, Token: m.token,
+		CAHash: pki.Hash(m.ca.cert),
+	}
 }
 
 func (m *testControlPlane) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -137,7 +144,9 @@ func (m *testControlPlane) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		"/version": map[string]string{"gitVersion": "v1.36.3"},
 		"/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes": discoveryv1.EndpointSlice{Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"10.0.0.1"}}}},
 		"/apis/authentication.k8s.io/v1/selfsubjectreviews": authenticationv1.SelfSubjectReview{
-			Status: authenticationv1.SelfSubjectReviewStatus{UserInfo: authenticationv1.UserInfo{Groups: m.token.groups()}},
+			Status: authenticationv1.SelfSubjectReviewStatus{
+				UserInfo: authenticationv1.UserInfo{Groups: m.token.groups()},
+			},
 		},
 	}[r.URL.Path]
 	if r.URL.Path == "/api/v1/namespaces/kube-system/secrets/"+shareName && m.sealed != nil {
@@ -158,7 +167,8 @@ func (m *testControlPlane) clusterInfo() corev1.ConfigMap {
 	}
 	info := corev1.ConfigMap{Data: map[string]string{bootstrap.KubeConfigKey: string(kubeconfig)}}
 	if !m.unsigned {
-		info.Data[bootstrap.JWSSignatureKeyPrefix+m.token.ID], _ = jws.ComputeDetachedSignature(covers, m.token.ID, m.token.secret)
+		info.Data[bootstrap.JWSSignatureKeyPrefix+m.token.ID], _ = jws.ComputeDetachedSignature(covers,
+			m.token.ID, m.token.secret)
 	}
 	return info
 }

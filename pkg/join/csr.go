@@ -53,10 +53,11 @@ func (s signer) list(ctx context.Context) ([]certificatesv1.CertificateSigningRe
 // refusal is the reason why the author of a request must not make it.
 type refusal struct{ error }
 
-// answer calls do for the open requests, in the order of inTurns, and denies a request for
-// which do returns a refusal. A conflict means that another control plane has answered the
-// request at the same time.
-func (s signer) answer(ctx context.Context, do func(kubernetes.Interface, *certificatesv1.CertificateSigningRequest) error) error {
+// answer calls do for the open requests, in the order of inTurns, and denies a request for which do returns a
+// refusal. A conflict means that another control plane has answered the request at the same time.
+func (s signer) answer(
+	ctx context.Context, do func(kubernetes.Interface, *certificatesv1.CertificateSigningRequest) error,
+) error {
 	requests, client, err := s.list(ctx)
 	errs := []error{err}
 	for _, csr := range inTurns(requests) {
@@ -71,13 +72,13 @@ func (s signer) answer(ctx context.Context, do func(kubernetes.Interface, *certi
 	return errors.Join(errs...)
 }
 
-// mostOfNode is the number of open requests of a node that are handled: the newest requests. A
-// kubelet needs one. It makes another request every quarter of an hour until it gets an answer.
+// mostOfNode is the number of open requests of a node that are handled: the newest requests. A kubelet needs
+// one. It makes another request every quarter of an hour until it gets an answer.
 // https://github.com/kubernetes/client-go/blob/v0.37.2/util/certificate/certificate_manager.go#L48-L50
 const mostOfNode = 10
 
-// inTurns returns the open requests: the newest of each author first, then the second of each.
-// A node may make any number of requests. In this order, it does not delay the requests of others.
+// inTurns returns the open requests: the newest of each author first, then the second of each. A node may make
+// any number of requests. In this order, it does not delay the requests of others.
 func inTurns(requests []certificatesv1.CertificateSigningRequest) (all []*certificatesv1.CertificateSigningRequest) {
 	turns, of := map[*certificatesv1.CertificateSigningRequest]int{}, map[string]int{}
 	for i := range requests {
@@ -100,9 +101,12 @@ func inTurns(requests []certificatesv1.CertificateSigningRequest) (all []*certif
 	return all
 }
 
-// decide approves or denies a request that has no decision yet. An earlier run,
-// which was interrupted, may have decided.
-func decide(ctx context.Context, client kubernetes.Interface, csr *certificatesv1.CertificateSigningRequest, what certificatesv1.RequestConditionType, why string) error {
+// decide approves or denies a request that has no decision yet. An earlier run, which was interrupted, may have
+// decided.
+func decide(
+	ctx context.Context, client kubernetes.Interface, csr *certificatesv1.CertificateSigningRequest,
+	what certificatesv1.RequestConditionType, why string,
+) error {
 	if len(csr.Status.Conditions) > 0 {
 		return nil
 	}
@@ -110,7 +114,8 @@ func decide(ctx context.Context, client kubernetes.Interface, csr *certificatesv
 	decided.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{
 		{Type: what, Status: corev1.ConditionTrue, Reason: "KubeBootstrap", Message: why},
 	}
-	now, err := client.CertificatesV1().CertificateSigningRequests().UpdateApproval(ctx, csr.Name, decided, metav1.UpdateOptions{})
+	now, err := client.CertificatesV1().CertificateSigningRequests().UpdateApproval(ctx, csr.Name, decided,
+		metav1.UpdateOptions{})
 	if err == nil {
 		*csr = *now
 	}

@@ -15,10 +15,13 @@ import (
 func TestNoNodeDelaysTheRequestsOfOthers(t *testing.T) {
 	var all []certificatesv1.CertificateSigningRequest
 	add := func(name, user string, age time.Duration, conditions ...certificatesv1.RequestConditionType) {
-		csr := certificatesv1.CertificateSigningRequest{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(time.Unix(1e9, 0).Add(-age))}}
+		csr := certificatesv1.CertificateSigningRequest{
+			ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(time.Unix(1e9, 0).Add(-age))},
+		}
 		csr.Spec.Username, csr.Spec.Groups = user, []string{nodesGroup}
 		for _, c := range conditions {
-			csr.Status.Conditions = append(csr.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{Type: c})
+			csr.Status.Conditions = append(csr.Status.Conditions,
+				certificatesv1.CertificateSigningRequestCondition{Type: c})
 		}
 		all = append(all, csr)
 	}
@@ -36,7 +39,8 @@ func TestNoNodeDelaysTheRequestsOfOthers(t *testing.T) {
 	for _, csr := range inTurns(all) {
 		names = append(names, csr.Name)
 	}
-	if want := []string{"a-0000", "newer", "joins-00", "a-0001", "joins-01", "older"}; !slices.Equal(names[:len(want)], want) {
+	if want := []string{"a-0000", "newer", "joins-00", "a-0001", "joins-01", "older"}; !slices.Equal(names[:len(want)],
+		want) {
 		t.Errorf("the first are %q, want %q", names[:len(want)], want)
 	}
 	if len(names) != mostOfNode+2+100 {

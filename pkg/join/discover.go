@@ -31,9 +31,8 @@ type TargetCluster struct {
 	Key certkey.Key
 }
 
-// Discover makes sure that Server is the cluster that the user means, shows it
-// the token, and returns its join data. Each way to fail is a
-// *step.Problem of its own name. It changes nothing, here or there.
+// Discover makes sure that Server is the cluster that the user means, shows it the token, and returns its join
+// data. Each way to fail is a *step.Problem of its own name. It changes nothing, here or there.
 func Discover(ctx context.Context, target TargetCluster) (Data, error) {
 	d, err := newDiscovery(target)
 	if err != nil {
@@ -55,8 +54,8 @@ func Discover(ctx context.Context, target TargetCluster) (Data, error) {
 type discovery struct {
 	TargetCluster
 	http *http.Client
-	// ca is the authority of CAHash, once an API server has shown its certificate. An
-	// abandoned request may set it too.
+	// ca is the authority of CAHash, once an API server has shown its certificate. An abandoned request may set
+	// it too.
 	ca atomic.Pointer[x509.Certificate]
 }
 
@@ -79,8 +78,7 @@ func newDiscovery(target TargetCluster) (*discovery, error) {
 	return d, nil
 }
 
-// cluster makes sure that the server and the token are the right ones, and returns the
-// server's own address.
+// cluster makes sure that the server and the token are the right ones, and returns the server's own address.
 func (d *discovery) cluster(ctx context.Context) (server string, err error) {
 	if err := d.ready(ctx); err != nil {
 		return "", err
@@ -91,19 +89,21 @@ func (d *discovery) cluster(ctx context.Context) (server string, err error) {
 	return server, d.checkScope(ctx)
 }
 
-// learning is how long an API server may refuse a token that was created just now: it knows the
-// tokens from a watch.
+// learning is how long an API server may refuse a token that was created just now: it knows the tokens from a
+// watch.
 const learning = time.Second
 
-// clusterInfo returns the API server's own address out of the signed
-// cluster-info. The signature proves, apart from TLS, that it was written by
-// someone who knows the token.
+// clusterInfo returns the API server's own address out of the signed cluster-info. The signature proves, apart
+// from TLS, that it was written by someone who knows the token.
 func (d *discovery) clusterInfo(ctx context.Context) (server string, err error) {
 	var info corev1.ConfigMap
-	// The controller manager signs cluster-info for a new token only after a
-	// moment. It never signs for an unknown token.
+	// The controller manager signs cluster-info for a new token only after a moment. It never signs for an
+	// unknown token.
 	// https://github.com/kubernetes/kubernetes/blob/v1.37.2/pkg/controller/bootstrap/bootstrapsigner.go#L227-L243
-	q := &question{method: http.MethodGet, path: "/api/v1/namespaces/kube-public/configmaps/cluster-info", what: "its cluster-info", into: &info}
+	q := &question{
+		method: http.MethodGet, path: "/api/v1/namespaces/kube-public/configmaps/cluster-info",
+		what: "its cluster-info", into: &info,
+	}
 	begun := time.Now()
 	err = d.until(ctx, q, func(ctx context.Context) error {
 		err := d.read(ctx, q)
@@ -140,8 +140,8 @@ func (d *discovery) trusted(info corev1.ConfigMap) (string, error) {
 	return "", notAControlPlane(d.Server, "a cluster-info with a cluster in it")
 }
 
-// checkScope asks the API server what the token is for, so that a host that the
-// control planes would refuse later is not touched.
+// checkScope asks the API server what the token is for, so that a host that the control planes would refuse
+// later is not touched.
 func (d *discovery) checkScope(ctx context.Context) error {
 	const review = `{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}`
 	var self authenticationv1.SelfSubjectReview
@@ -174,7 +174,8 @@ func (d *discovery) data(ctx context.Context) (Data, error) {
 		{"/api/v1/namespaces/kube-system/secrets/" + registryName, "the settings of its registry", &registry},
 		{"/version", "its version", &server},
 	} {
-		if err := d.ask(ctx, &question{method: http.MethodGet, path: part.path, what: part.what, into: part.into}); err != nil {
+		if err := d.ask(ctx, &question{method: http.MethodGet, path: part.path, what: part.what,
+			into: part.into}); err != nil {
 			return Data{}, err
 		}
 	}
@@ -190,8 +191,8 @@ func (d *discovery) data(ctx context.Context) (Data, error) {
 	}, err
 }
 
-// controlPlanes returns the addresses of the API servers. A control plane of an earlier version
-// of kube-bootstrap does not permit that.
+// controlPlanes returns the addresses of the API servers. A control plane of an earlier version of
+// kube-bootstrap does not permit that.
 func (d *discovery) controlPlanes(ctx context.Context) (all []string, err error) {
 	var slice discoveryv1.EndpointSlice
 	q := &question{

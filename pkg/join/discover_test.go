@@ -23,7 +23,8 @@ func TestDiscover(t *testing.T) {
 	m := newControlPlane(t, nil, nil)
 	got, err := Discover(t.Context(), m.target())
 	must.NoError(t, err)
-	if got.Server != "https://10.0.0.1:6443" || got.ServerVersion != "v1.36.3" || string(got.Settings) != "podCIDR: 10.1.0.0/16\n" {
+	if got.Server != "https://10.0.0.1:6443" || got.ServerVersion != "v1.36.3" ||
+		string(got.Settings) != "podCIDR: 10.1.0.0/16\n" {
 		t.Errorf("got %+v", got)
 	}
 	if string(got.ClusterCA) != string(m.ca.pem()) || string(got.EtcdCA) != string(m.ca.pem()) {
@@ -46,13 +47,18 @@ func TestDiscoverRefuses(t *testing.T) {
 	}{
 		{problem: "ca-cert-hash", unseen: true, target: func(g *TargetCluster) { g.CAHash = pki.Hash(other.cert) }},
 		{problem: "ca-cert-hash", unseen: true, target: func(g *TargetCluster) { g.CAHash = "sha256:12" }},
-		{problem: "ca-cert-hash", unseen: true, chain: func(authority) tls.Certificate { return other.serving(t, "127.0.0.1", until, other) }},
-		{problem: "man-in-the-middle", unseen: true, chain: func(ca authority) tls.Certificate { return other.serving(t, "127.0.0.1", until, ca) }},
-		{problem: "master-address", unseen: true, chain: func(ca authority) tls.Certificate { return ca.serving(t, "10.9.9.9", until, ca) }},
+		{problem: "ca-cert-hash", unseen: true,
+			chain: func(authority) tls.Certificate { return other.serving(t, "127.0.0.1", until, other) }},
+		{problem: "man-in-the-middle", unseen: true,
+			chain: func(ca authority) tls.Certificate { return other.serving(t, "127.0.0.1", until, ca) }},
+		{problem: "master-address", unseen: true,
+			chain: func(ca authority) tls.Certificate { return ca.serving(t, "10.9.9.9", until, ca) }},
 		{problem: "clock", unseen: true, chain: func(ca authority) tls.Certificate {
 			return ca.serving(t, "127.0.0.1", time.Now().Add(-time.Minute), ca)
 		}},
-		{problem: "clock", adjust: func(m *testControlPlane) { m.clock = func() time.Time { return time.Now().Add(time.Hour) } }},
+		{problem: "clock", adjust: func(m *testControlPlane) {
+			m.clock = func() time.Time { return time.Now().Add(time.Hour) }
+		}},
 		{problem: "token-unknown", target: func(g *TargetCluster) { g.Token = NewToken(time.Hour, Scope{}, "") }},
 		{problem: "token-unknown", target: func(g *TargetCluster) { g.Token.secret = NewToken(0, Scope{}, "").secret }},
 		{problem: "cluster-info", adjust: func(m *testControlPlane) { m.unsigned = true }},
@@ -61,7 +67,8 @@ func TestDiscoverRefuses(t *testing.T) {
 		{problem: "token-kind", target: func(g *TargetCluster) { g.Kind = ForControlPlane }},
 		{problem: "token-kind", adjust: func(m *testControlPlane) { m.token.Kind = "" }},
 		{problem: "token-node", adjust: func(m *testControlPlane) { m.token.Node = "worker-2.lan" }},
-		{problem: "control-plane-unreachable", unseen: true, target: func(g *TargetCluster) { g.Server = "127.0.0.1:1" }},
+		{problem: "control-plane-unreachable", unseen: true,
+			target: func(g *TargetCluster) { g.Server = "127.0.0.1:1" }},
 	}
 	for _, c := range cases {
 		t.Run(c.problem, func(t *testing.T) {
@@ -124,7 +131,8 @@ func TestSaveThenWithoutMaster(t *testing.T) {
 		t.Errorf("got %+v, %v", h, err)
 	}
 	wrong := &Joining{Files: files, Target: TargetCluster{CAHash: pki.Hash(newAuthority(t).cert)}}
-	if _, err := wrong.Data(t.Context()); len(step.Problems(err)) != 1 || step.Problems(err)[0].Name != "joined-another" {
+	if _, err := wrong.Data(t.Context()); len(step.Problems(err)) != 1 ||
+		step.Problems(err)[0].Name != "joined-another" {
 		t.Errorf("got %v", err)
 	}
 }
@@ -147,7 +155,8 @@ func tree(t *testing.T, root string) func() string {
 	return func() string {
 		var lines []string
 		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-			if err == nil && !strings.HasPrefix(path, root+host.StateDir) && !strings.HasPrefix(root+host.StateDir, path) {
+			if err == nil && !strings.HasPrefix(path, root+host.StateDir) &&
+				!strings.HasPrefix(root+host.StateDir, path) {
 				lines = append(lines, path+" "+d.Type().String())
 			}
 			return err

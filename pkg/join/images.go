@@ -20,13 +20,13 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// imagesPath stands for the bundles of control planes in the rules of RBAC. The API server
-// itself serves nothing there. See publish.yaml.
+// imagesPath stands for the bundles of control planes in the rules of RBAC. The API server itself serves
+// nothing there. See publish.yaml.
 const imagesPath = "/kube-bootstrap/bundle"
 
-// ImageReaders are the hosts that may read the bundle of a control plane. They hold a
-// token to join, and nodes of the cluster. The API server decides, so that an expired token and
-// a removed node are refused, and the server of the bundle needs no rights but to ask.
+// ImageReaders are the hosts that may read the bundle of a control plane. They hold a token to join, and nodes
+// of the cluster. The API server decides, so that an expired token and a removed node are refused, and the
+// server of the bundle needs no rights but to ask.
 type ImageReaders struct {
 	API         kube.Connect           // of the agent
 	Authorities func() ([]byte, error) // PEM of the authorities that sign certificates of nodes
@@ -60,11 +60,13 @@ func (r ImageReaders) allowsToken(ctx context.Context, token string) (bool, erro
 		holder.BearerToken, holder.QPS = token, own.QPS
 		return holder, nil
 	})
-	review, err := kube.Ask(asHolder, func(client kubernetes.Interface) (*authorizationv1.SelfSubjectAccessReview, error) {
-		return client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
-			Spec: authorizationv1.SelfSubjectAccessReviewSpec{NonResourceAttributes: readImages()},
-		}, metav1.CreateOptions{})
-	})
+	review, err := kube.Ask(asHolder,
+		func(client kubernetes.Interface) (*authorizationv1.SelfSubjectAccessReview, error) {
+			return client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx,
+				&authorizationv1.SelfSubjectAccessReview{
+					Spec: authorizationv1.SelfSubjectAccessReviewSpec{NonResourceAttributes: readImages()},
+				}, metav1.CreateOptions{})
+		})
 	if apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) {
 		return false, nil
 	}
@@ -91,15 +93,17 @@ func (r ImageReaders) allowsNode(ctx context.Context, chain []*x509.Certificate)
 		return client.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
 			Spec: authorizationv1.SubjectAccessReviewSpec{
 				User: cert.Subject.CommonName, Groups: cert.Subject.Organization, NonResourceAttributes: readImages(),
-				Extra: map[string]authorizationv1.ExtraValue{credentialID: {"X509SHA256=" + hex.EncodeToString(sum[:])}},
+				Extra: map[string]authorizationv1.ExtraValue{
+					credentialID: {"X509SHA256=" + hex.EncodeToString(sum[:])},
+				},
 			},
 		}, metav1.CreateOptions{})
 	})
 	return err == nil && review.Status.Allowed, err
 }
 
-// PeerTLS returns with what this host reads the bundle of a control plane: the authorities that
-// it knows its cluster by, and its token, or else the client certificate of its kubelet.
+// PeerTLS returns with what this host reads the bundle of a control plane: the authorities that it knows its
+// cluster by, and its token, or else the client certificate of its kubelet.
 func (j *Joining) PeerTLS(ctx context.Context) (config *tls.Config, token string, err error) {
 	if j.joined() && j.Target.Token.ID == "" {
 		config, err := host.ClientTLS(j.Files, ClusterCAFile, KubeletCertificate, KubeletCertificate)

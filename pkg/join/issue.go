@@ -15,16 +15,16 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 )
 
-// Issuer issues the etcd certificates of hosts, and creates the etcd users that they
-// name. A joining host requests with its token, a joined host as its node.
+// Issuer issues the etcd certificates of hosts, and creates the etcd users that they name. A joining host
+// requests with its token, a joined host as its node.
 type Issuer struct {
 	API kube.Connect
-	// User returns the common name that a host must ask for, and CertificateUser
-	// the common name of the signed certificate: an etcd user of its own.
+	// User returns the common name that a host must ask for, and CertificateUser the common name of the signed
+	// certificate: an etcd user of its own.
 	User            func(host string) string
 	CertificateUser func(host, certificate string) string
-	// ControlPlanes are the names of hosts that issue their certificates
-	// themselves. Nobody else gets one in their name.
+	// ControlPlanes are the names of hosts that issue their certificates themselves. Nobody else gets one in
+	// their name.
 	ControlPlanes func(context.Context) ([]string, error)
 	// Admit gives a host that user of etcd.
 	Admit func(ctx context.Context, host, user string) error
@@ -43,7 +43,9 @@ func (i Issuer) Issue(ctx context.Context) error {
 	})
 }
 
-func (i Issuer) answer(ctx context.Context, client kubernetes.Interface, csr *certificatesv1.CertificateSigningRequest) error {
+func (i Issuer) answer(
+	ctx context.Context, client kubernetes.Interface, csr *certificatesv1.CertificateSigningRequest,
+) error {
 	names, err := i.ControlPlanes(ctx)
 	if err != nil {
 		return err
@@ -57,8 +59,8 @@ func (i Issuer) answer(ctx context.Context, client kubernetes.Interface, csr *ce
 			return err
 		}
 	}
-	// Every control plane comes to the same name, which X.509 limits to 64 characters.
-	// The names of a host's users sort by age.
+	// Every control plane comes to the same name, which X.509 limits to 64 characters. The names of a host's
+	// users sort by age.
 	user := i.CertificateUser(host, fmt.Sprintf("%08x", csr.CreationTimestamp.Unix()))
 	if err := i.Admit(ctx, host, user); err != nil {
 		return err
@@ -67,7 +69,8 @@ func (i Issuer) answer(ctx context.Context, client kubernetes.Interface, csr *ce
 	if err != nil {
 		return err
 	}
-	if err := decide(ctx, client, csr, certificatesv1.CertificateApproved, "a host asks for its own user of etcd"); err != nil {
+	if err := decide(ctx, client, csr, certificatesv1.CertificateApproved,
+		"a host asks for its own user of etcd"); err != nil {
 		return err
 	}
 	csr.Status.Certificate = cert
@@ -75,9 +78,11 @@ func (i Issuer) answer(ctx context.Context, client kubernetes.Interface, csr *ce
 	return err
 }
 
-// check returns the host that a request is for, and its public key. The subject
-// is compared, but nothing of the request is signed except the key.
-func (i Issuer) check(csr *certificatesv1.CertificateSigningRequest, controlPlanes []string) (host string, public crypto.PublicKey, err error) {
+// check returns the host that a request is for, and its public key. The subject is compared, but nothing of the
+// request is signed except the key.
+func (i Issuer) check(
+	csr *certificatesv1.CertificateSigningRequest, controlPlanes []string,
+) (host string, public crypto.PublicKey, err error) {
 	request, err := parse(csr)
 	if err != nil {
 		return "", nil, err

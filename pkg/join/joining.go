@@ -18,8 +18,8 @@ const (
 	EtcdCAFile          = "/etc/kubernetes/pki/etcd/ca.crt"
 	BootstrapKubeconfig = "/etc/kubernetes/bootstrap-kubelet.conf"
 	KubeletKubeconfig   = "/etc/kubernetes/kubelet.conf"
-	// KubeletCertificate exists once the API server has issued the certificate of the
-	// kubelet, which writes its kubeconfig long before.
+	// KubeletCertificate exists once the API server has issued the certificate of the kubelet, which writes its
+	// kubeconfig long before.
 	KubeletCertificate = "/var/lib/kubelet/pki/kubelet-client-current.pem"
 	// KubeletCertificates matches this certificate and the earlier ones of the kubelet.
 	KubeletCertificates = "/var/lib/kubelet/pki/kubelet-client-*.pem"
@@ -43,20 +43,19 @@ type Data struct {
 type Joining struct {
 	Files  host.Files
 	Target TargetCluster // may be empty on a host that has joined already
-	// Known is the part of the join data that the settings of a joined host contain. A
-	// lost record is written again from Known, without a control plane.
+	// Known is the part of the join data that the settings of a joined host contain. A lost record is written
+	// again from Known, without a control plane.
 	Known Data
-	// Shares lists the files, without their content, that the other control plane sends to a
-	// control plane; none for a worker.
+	// Shares lists the files, without their content, that the other control plane sends to a control plane;
+	// none for a worker.
 	Shares []host.File
 
 	mu    sync.Mutex
 	found *Data
 }
 
-// Data returns the join data: from this host's files if it has joined before,
-// else by Discover, once. After an interrupted join
-// the host presents its token again, because it may have expired or been replaced.
+// Data returns the join data: from this host's files if it has joined before, else by Discover, once. After an
+// interrupted join the host presents its token again, because it may have expired or been replaced.
 func (j *Joining) Data(ctx context.Context) (Data, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -97,8 +96,8 @@ func (j *Joining) finished() bool {
 	return !slices.ContainsFunc(j.Shares, func(f host.File) bool { return !j.Files.Exists(f.Path) })
 }
 
-// joined reports whether the kubelet has a certificate of its own that is good
-// today; without, only a token lets it in.
+// joined reports whether the kubelet has a certificate of its own that is good today; without, only a token
+// lets it in.
 func (j *Joining) joined() bool {
 	cert, err := pki.ReadCertificate(j.Files.Read, KubeletCertificate)
 	return err == nil && time.Now().Before(cert.NotAfter)
@@ -112,8 +111,10 @@ func (j *Joining) same(saved Data) error {
 	want, err := parseCAHash(j.Target.CAHash)
 	if err == nil && !hasCA(saved.ClusterCA, want) {
 		return problemNamed("joined-another",
-			"this host belongs to another cluster: its certificate authority does not have the hash given with --ca-cert-hash",
-			"run `kube-bootstrap turndown` first; if `certs rotate --ca` has replaced the certificate authority of this very cluster, leave out --ca-cert-hash")
+			"this host belongs to another cluster: its certificate authority does not have the hash given with "+
+				"--ca-cert-hash",
+			"run `kube-bootstrap turndown` first; if `certs rotate --ca` has replaced the certificate authority of "+
+				"this very cluster, leave out --ca-cert-hash")
 	}
 	return err
 }
@@ -126,8 +127,8 @@ var record = host.Record[Data]{Path: DataFile, Valid: func(h Data) error {
 	return nil
 }}
 
-// load reads what an earlier join kept. The error is fs.ErrNotExist or
-// host.Damaged if a part of it was lost that this host does not have elsewhere.
+// load reads what an earlier join kept. The error is fs.ErrNotExist or host.Damaged if a part of it was lost
+// that this host does not have elsewhere.
 func (j *Joining) load() (Data, error) {
 	h, err := record.Read(j.Files)
 	if host.Lost(err) && j.Known.Server != "" && j.finished() {
@@ -155,8 +156,8 @@ func (j *Joining) load() (Data, error) {
 	return h, nil
 }
 
-// pinnedCA returns the authority that the kubelet's kubeconfig trusts, if it has
-// the hash by which this host knows its cluster; else the error is lost.
+// pinnedCA returns the authority that the kubelet's kubeconfig trusts, if it has the hash by which this host
+// knows its cluster; else the error is lost.
 func (j *Joining) pinnedCA(lost error) ([]byte, error) {
 	data, err := j.Files.Read(KubeletKubeconfig)
 	if err != nil {

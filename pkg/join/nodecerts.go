@@ -32,8 +32,8 @@ type NodeCertificate struct {
 	By string
 }
 
-// NodeCertificates returns what was issued to kubelets, the oldest first. The API
-// server keeps a request for an hour after it was answered.
+// NodeCertificates returns what was issued to kubelets, the oldest first. The API server keeps a request for an
+// hour after it was answered.
 // https://github.com/kubernetes/kubernetes/blob/v1.37.2/pkg/controller/certificates/cleaner/cleaner.go#L46-L50
 func NodeCertificates(ctx context.Context, api kube.Connect) (all []NodeCertificate, err error) {
 	requests, _, err := kubeletClients(api).list(ctx)
@@ -54,7 +54,9 @@ func DeleteNodeRequests(ctx context.Context, api kube.Connect, node string) erro
 	errs := []error{err}
 	for i := range requests {
 		if c, ok := issuedTo(&requests[i]); ok && c.Node == node {
-			errs = append(errs, kube.IgnoreNotFound(client.CertificatesV1().CertificateSigningRequests().Delete(ctx, requests[i].Name, metav1.DeleteOptions{})))
+			errs = append(errs,
+				kube.IgnoreNotFound(client.CertificatesV1().CertificateSigningRequests().Delete(ctx, requests[i].Name,
+					metav1.DeleteOptions{})))
 		}
 	}
 	return errors.Join(errs...)
@@ -66,7 +68,9 @@ func issuedTo(csr *certificatesv1.CertificateSigningRequest) (NodeCertificate, b
 	if err != nil {
 		return NodeCertificate{}, false
 	}
-	c := NodeCertificate{Node: strings.TrimPrefix(cert.Subject.CommonName, nodeUserPrefix), SHA256: pki.Fingerprint(cert)}
+	c := NodeCertificate{
+		Node: strings.TrimPrefix(cert.Subject.CommonName, nodeUserPrefix), SHA256: pki.Fingerprint(cert),
+	}
 	if scopeOf(csr.Spec.Groups).Kind == ForWorker {
 		return c, true
 	}
@@ -78,27 +82,29 @@ func issuedTo(csr *certificatesv1.CertificateSigningRequest) (NodeCertificate, b
 	return c, csr.Spec.Username == cert.Subject.CommonName
 }
 
-// NodeApprover approves the first client certificate of a kubelet, which is
-// requested with a token. Kubernetes would approve it for every name. A kubelet
-// renews its certificate without it.
+// NodeApprover approves the first client certificate of a kubelet, which is requested with a token. Kubernetes
+// would approve it for every name. A kubelet renews its certificate without it.
 type NodeApprover struct {
 	API kube.Connect
 	// ControlPlanes are the names of hosts that issue that certificate themselves.
 	ControlPlanes func(context.Context) ([]string, error)
 }
 
-// Approve answers all pending requests made with a token. It denies a request in
-// the name of a control plane, and in a name that the token is not for.
+// Approve answers all pending requests made with a token. It denies a request in the name of a control plane,
+// and in a name that the token is not for.
 func (a NodeApprover) Approve(ctx context.Context) error {
-	return kubeletClients(a.API).answer(ctx, func(client kubernetes.Interface, csr *certificatesv1.CertificateSigningRequest) error {
-		if len(csr.Status.Conditions) > 0 || scopeOf(csr.Spec.Groups).Kind == "" {
-			return nil
-		}
-		return a.answer(ctx, client, csr)
-	})
+	return kubeletClients(a.API).answer(ctx,
+		func(client kubernetes.Interface, csr *certificatesv1.CertificateSigningRequest) error {
+			if len(csr.Status.Conditions) > 0 || scopeOf(csr.Spec.Groups).Kind == "" {
+				return nil
+			}
+			return a.answer(ctx, client, csr)
+		})
 }
 
-func (a NodeApprover) answer(ctx context.Context, client kubernetes.Interface, csr *certificatesv1.CertificateSigningRequest) error {
+func (a NodeApprover) answer(
+	ctx context.Context, client kubernetes.Interface, csr *certificatesv1.CertificateSigningRequest,
+) error {
 	names, err := a.ControlPlanes(ctx)
 	if err != nil {
 		return err
@@ -128,5 +134,6 @@ func checkNode(csr *certificatesv1.CertificateSigningRequest, controlPlanes []st
 	case len(request.DNSNames)+len(request.IPAddresses)+len(request.EmailAddresses)+len(request.URIs) > 0:
 		return "", errors.New("it asks for names or addresses")
 	}
-	return name, errors.Join(checkSubject(request, request.Subject.CommonName), checkUsages(csr.Spec.Usages, certificatesv1.UsageClientAuth))
+	return name, errors.Join(checkSubject(request, request.Subject.CommonName),
+		checkUsages(csr.Spec.Usages, certificatesv1.UsageClientAuth))
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// problemNamed returns a problem. Each reason why a host cannot join has its own problem
-// name. No text contains the secret of a token.
+// problemNamed returns a problem. Each reason why a host cannot join has its own problem name. No text contains
+// the secret of a token.
 func problemNamed(name, text, remedy string) *step.Problem {
 	return &step.Problem{Name: name, Text: text, Remedy: remedy}
 }
@@ -32,7 +32,8 @@ func wrongCA(server string) error {
 	return problemNamed("ca-cert-hash",
 		fmt.Sprintf("no certificate authority that %s shows has the hash given with --ca-cert-hash: the hash is "+
 			"wrong, or another machine answers in the place of the control plane; the token was not sent", server),
-		"compare with the hash that `kube-bootstrap token create` prints on the control plane; `certs rotate --ca` changes it")
+		"compare with the hash that `kube-bootstrap token create` prints on the control plane; `certs rotate --ca` "+
+			"changes it")
 }
 
 func impostor(server string, err error) error {
@@ -44,7 +45,8 @@ func impostor(server string, err error) error {
 
 func wrongAddress(server string, err error) error {
 	return problemNamed("master-address",
-		fmt.Sprintf("the certificate of %s is from this cluster but not for that address (%v); the token was not sent", server, err),
+		fmt.Sprintf("the certificate of %s is from this cluster but not for that address (%v); the token was not sent",
+			server, err),
 		"use the address that `kube-bootstrap token create` prints on the control plane")
 }
 
@@ -58,16 +60,17 @@ func clockOff(server string, there, here time.Time) error {
 func notNow(server string, err error) error {
 	return problemNamed("clock",
 		fmt.Sprintf("the certificate of %s is not valid at the time that this host's clock shows: %v", server, err),
-		"set the clock of this host, or run `kube-bootstrap master` on the control plane, which renews it, if it has really expired")
+		"set the clock of this host, or run `kube-bootstrap master` on the control plane, which renews it, if it has "+
+			"really expired")
 }
 
 const tokenUnknown = "token-unknown"
 
-// unknownToken is one problem for every reason, because an API server answers 401
-// to each and says no more to an unknown client.
+// unknownToken is one problem for every reason, because an API server answers 401 to each and says no more to
+// an unknown client.
 func unknownToken(server string, t Token) error {
 	return problemNamed(tokenUnknown,
-		fmt.Sprintf("%s does not accept the token %s: it is wrong, has expired, was deleted or was used by another host", server, t),
+		fmt.Sprintf("%s does not accept the token %s: it is wrong, expired, deleted, or used already", server, t),
 		"create one with `kube-bootstrap token create` on a control plane")
 }
 
@@ -86,7 +89,8 @@ func otherKind(t Token, is, want HostKind) error {
 func otherNode(t Token, is, want string) error {
 	return problemNamed("token-node",
 		fmt.Sprintf("the token %s is for node %s, and the name of this host is %s", t, is, want),
-		"create one with `kube-bootstrap token create --node "+want+"` on a control plane, or correct the name with --host-name")
+		"create one with `kube-bootstrap token create --node "+want+
+			"` on a control plane, or correct the name with --host-name")
 }
 
 const notJoinable = "not-joinable"
@@ -105,12 +109,13 @@ func unsigned(server string, t Token) error {
 
 func forged(server string) error {
 	return problemNamed("cluster-info-forged",
-		fmt.Sprintf("the cluster-info of %s has a wrong signature, or names another certificate authority: it was changed by someone who does not know the token", server),
+		fmt.Sprintf("the cluster-info of %s has a wrong signature, or names another certificate authority: it was "+
+			"changed by someone who does not know the token", server),
 		"find out who may write ConfigMaps in kube-public")
 }
 
 func lostData(err error) error {
 	return problemNamed("join-data-lost",
 		fmt.Sprintf("this host has lost a part of its join data: %v", err),
-		"restore the file from a copy, or run the same command with a token and a hash of `kube-bootstrap token create`")
+		"restore the file from a copy, or run this command with a token and a hash of `kube-bootstrap token create`")
 }

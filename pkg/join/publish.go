@@ -49,8 +49,8 @@ type Published struct {
 // PublishID identifies Publisher.Publish, after which hosts can join.
 const PublishID step.ID = "let-hosts-join"
 
-// Publish is the step that lets hosts join: cluster-info, the join data, and
-// who may read and request what. It goes away with the cluster.
+// Publish is the step that lets hosts join: cluster-info, the join data, and who may read and request what. It
+// goes away with the cluster.
 func (p Publisher) Publish() step.Step {
 	return kube.ApplyStep(PublishID, "let hosts join", p.API, p.objects)
 }

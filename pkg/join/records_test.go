@@ -17,14 +17,19 @@ func joinedHost(t *testing.T) (*Joining, *testControlPlane) {
 	m := newControlPlane(t, nil, nil)
 	files := host.Files{Root: t.TempDir()}
 	must.NoError(t, (&Joining{Files: files, Target: m.target()}).Save().Apply(t.Context()))
-	kubeconfig, err := pki.Kubeconfig{Server: "https://127.0.0.1:6440", Authority: m.ca.pem(), User: "u", PairFile: KubeletCertificate}.Encode()
+	kubeconfig, err := pki.Kubeconfig{Server: "https://127.0.0.1:6440", Authority: m.ca.pem(), User: "u",
+		PairFile: KubeletCertificate}.Encode()
 	must.NoError(t, err)
 	for path, data := range map[string][]byte{KubeletCertificate: m.ca.pem(), KubeletKubeconfig: kubeconfig} {
 		must.NoError(t, files.Write(path, data, 0o600))
 	}
 	m.Close()
 	target := TargetCluster{Server: m.target().Server, CAHash: m.target().CAHash}
-	return &Joining{Files: files, Target: target, Known: Data{Server: "https://127.0.0.1:6440", ServerVersion: "v1.36.3", Settings: []byte("podCIDR: 10.1.0.0/16\n")}}, m
+	return &Joining{
+		Files: files, Target: target, Known: Data{
+			Server: "https://127.0.0.1:6440", ServerVersion: "v1.36.3", Settings: []byte("podCIDR: 10.1.0.0/16\n"),
+		},
+	}, m
 }
 
 // TestAHandoverThatWasLost: what this host has elsewhere is written again; the
@@ -46,7 +51,8 @@ func TestAHandoverThatWasLost(t *testing.T) {
 				_, err := j.Data(t.Context())
 				if !repaired {
 					problems := step.Problems(err)
-					if len(problems) != 1 || problems[0].Name != "join-data-lost" || !strings.Contains(problems[0].Text, path) {
+					if len(problems) != 1 || problems[0].Name != "join-data-lost" ||
+						!strings.Contains(problems[0].Text, path) {
 						t.Errorf("got %v", err)
 					}
 					return
@@ -67,7 +73,8 @@ func TestAHandoverThatWasLost(t *testing.T) {
 func TestAnotherAuthorityIsNotTakenOver(t *testing.T) {
 	j, _ := joinedHost(t)
 	other := newAuthority(t)
-	kubeconfig, err := pki.Kubeconfig{Server: "https://127.0.0.1:6440", Authority: other.pem(), User: "u", PairFile: KubeletCertificate}.Encode()
+	kubeconfig, err := pki.Kubeconfig{Server: "https://127.0.0.1:6440", Authority: other.pem(), User: "u",
+		PairFile: KubeletCertificate}.Encode()
 	must.NoError(t, err)
 	for path, data := range map[string][]byte{KubeletKubeconfig: kubeconfig, ClusterCAFile: nil} {
 		must.NoError(t, j.Files.Write(path, data, 0o600))

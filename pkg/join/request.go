@@ -30,9 +30,9 @@ const (
 	FlannelKeyFile  = "/etc/kubernetes/pki/etcd/flannel.key"
 )
 
-// FetchFlannel is the step that has the control planes issue the certificate by which
-// etcd knows a worker, as that user: with the token of a host that joins, later with the
-// certificate of its kubelet. The key never leaves the host.
+// FetchFlannel is the step that has the control planes issue the certificate by which etcd knows a worker, as
+// that user: with the token of a host that joins, later with the certificate of its kubelet. The key never
+// leaves the host.
 func (j *Joining) FetchFlannel(user string) step.Step {
 	return step.Step{
 		ID: "flannel-certificate", Name: "fetch flannel's certificate of etcd",
@@ -48,7 +48,8 @@ func (j *Joining) FetchFlannel(user string) step.Step {
 			if err != nil {
 				return err
 			}
-			return j.Files.Put([]host.File{{Path: FlannelKeyFile, Data: pair.Key}, {Path: FlannelCertFile, Data: pair.Cert, Mode: 0o644}})
+			return j.Files.Put([]host.File{{Path: FlannelKeyFile, Data: pair.Key},
+				{Path: FlannelCertFile, Data: pair.Cert, Mode: 0o644}})
 		},
 		Undo: func(context.Context) error { return j.Files.Drop(FlannelCertFile, FlannelKeyFile) },
 	}
@@ -71,8 +72,8 @@ func (j *Joining) staleFlannel(user string) (string, error) {
 	return pki.StaleClient(pki.Pair{Cert: cert, Key: key}, user, authority, time.Now())
 }
 
-// connect returns how this host asks the API server: with its kubelet's
-// certificate if it has one, else with its token.
+// connect returns how this host asks the API server: with its kubelet's certificate if it has one, else with
+// its token.
 func (j *Joining) connect(ctx context.Context) kube.Connect {
 	if j.joined() && j.Target.Token.ID == "" {
 		return kube.Kubeconfig(KubeletKubeconfig)
@@ -86,20 +87,24 @@ func (j *Joining) connect(ctx context.Context) kube.Connect {
 	}
 }
 
-// RequestNode requests a client certificate for a node. The node authenticates
-// with its current certificate, as its kubelet does before that expires.
+// RequestNode requests a client certificate for a node. The node authenticates with its current certificate, as
+// its kubelet does before that expires.
 func RequestNode(ctx context.Context, api kube.Connect, node string) (pki.Pair, error) {
-	return requestPair(ctx, api, "the kubelet's certificate", "csr-", certificatesv1.KubeAPIServerClientKubeletSignerName, nodeUserPrefix+node, nodesGroup)
+	return requestPair(ctx, api, "the kubelet's certificate", "csr-",
+		certificatesv1.KubeAPIServerClientKubeletSignerName, nodeUserPrefix+node, nodesGroup)
 }
 
 // requestPair requests a client certificate with a new key.
-func requestPair(ctx context.Context, api kube.Connect, what, prefix, signer, user string, groups ...string) (pki.Pair, error) {
+func requestPair(
+	ctx context.Context, api kube.Connect, what, prefix, signer, user string, groups ...string,
+) (pki.Pair, error) {
 	request, key, err := pki.NewRequest(user, groups...)
 	if err != nil {
 		return pki.Pair{}, err
 	}
 	cert, err := requested(ctx, api, prefix, certificatesv1.CertificateSigningRequestSpec{
-		Request: request, SignerName: signer, Usages: []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth},
+		Request: request, SignerName: signer,
+		Usages: []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth},
 	})
 	if err != nil {
 		return pki.Pair{}, fmt.Errorf("request %s: %w", what, err)
@@ -108,16 +113,19 @@ func requestPair(ctx context.Context, api kube.Connect, what, prefix, signer, us
 }
 
 // requested requests a certificate and waits until it is signed.
-func requested(ctx context.Context, api kube.Connect, prefix string, spec certificatesv1.CertificateSigningRequestSpec) ([]byte, error) {
+func requested(
+	ctx context.Context, api kube.Connect, prefix string, spec certificatesv1.CertificateSigningRequestSpec,
+) ([]byte, error) {
 	client, err := api.Client()
 	if err != nil {
 		return nil, err
 	}
 	var made *certificatesv1.CertificateSigningRequest
 	err = step.Until(ctx, func(ctx context.Context) (err error) {
-		made, err = client.CertificatesV1().CertificateSigningRequests().Create(ctx, &certificatesv1.CertificateSigningRequest{
-			ObjectMeta: metav1.ObjectMeta{GenerateName: prefix}, Spec: spec,
-		}, metav1.CreateOptions{})
+		made, err = client.CertificatesV1().CertificateSigningRequests().Create(ctx,
+			&certificatesv1.CertificateSigningRequest{
+				ObjectMeta: metav1.ObjectMeta{GenerateName: prefix}, Spec: spec,
+			}, metav1.CreateOptions{})
 		return err
 	}, nil)
 	if err != nil {
@@ -152,8 +160,10 @@ func issued(ctx context.Context, client kubernetes.Interface, name string) (cert
 func deniedBy(csr *certificatesv1.CertificateSigningRequest) error {
 	for _, c := range csr.Status.Conditions {
 		if c.Type == certificatesv1.CertificateDenied || c.Type == certificatesv1.CertificateFailed {
-			return &step.Problem{Name: "certificate-denied", Firm: true, Text: "the control plane refuses the certificate: " + c.Message,
-				Remedy: "give this host a name that no other host has (--host-name), or, if it is that node, use a token of `kube-bootstrap token create --node` with its name"}
+			return &step.Problem{Name: "certificate-denied", Firm: true,
+				Text: "the control plane refuses the certificate: " + c.Message,
+				Remedy: "give this host a name that no other host has (--host-name), or, if it is that node, use a " +
+					"token of `kube-bootstrap token create --node` with its name"}
 		}
 	}
 	return nil

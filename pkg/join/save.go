@@ -14,8 +14,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Save is the step that saves the join data of the control plane. After that, neither the
-// control plane nor a token is needed to run the step again.
+// Save is the step that saves the join data of the control plane. After that, neither the control plane nor a
+// token is needed to run the step again.
 func (j *Joining) Save() step.Step {
 	return step.Step{
 		ID: "join-data", Name: "fetch the join data from the control plane",
@@ -80,14 +80,14 @@ func (j *Joining) save(ctx context.Context) error {
 	}
 	// HandoverFile is the last: load uses the others only if it exists.
 	return j.Files.Put(slices.Concat(
-		[]host.File{{Path: ClusterCAFile, Data: h.ClusterCA, Mode: 0o644}, {Path: EtcdCAFile, Data: h.EtcdCA, Mode: 0o644}},
+		[]host.File{{Path: ClusterCAFile, Data: h.ClusterCA, Mode: 0o644},
+			{Path: EtcdCAFile, Data: h.EtcdCA, Mode: 0o644}},
 		identity, []host.File{{Path: DataFile, Data: saved}},
 	))
 }
 
-// identity returns the files with which the cluster accepts this host: the token of
-// a kubelet, or the files that control planes share, with which a control plane
-// issues its own certificates.
+// identity returns the files with which the cluster accepts this host: the token of a kubelet, or the files
+// that control planes share, with which a control plane issues its own certificates.
 func (j *Joining) identity(h Data) ([]host.File, error) {
 	if len(j.Shares) > 0 {
 		return j.shared(h)
@@ -96,14 +96,16 @@ func (j *Joining) identity(h Data) ([]host.File, error) {
 		return nil, nil
 	}
 	if j.Target.Token.ID == "" {
-		return nil, problemNamed("token-format", "the kubelet of this host has not joined yet and needs a token", "give one with --token")
+		return nil, problemNamed("token-format", "the kubelet of this host has not joined yet and needs a token",
+			"give one with --token")
 	}
-	config, err := pki.Kubeconfig{Server: h.Server, Authority: h.ClusterCA, User: "kubelet-bootstrap", Token: j.Target.Token.Reveal()}.Encode()
+	config, err := pki.Kubeconfig{Server: h.Server, Authority: h.ClusterCA, User: "kubelet-bootstrap",
+		Token: j.Target.Token.Reveal()}.Encode()
 	return []host.File{{Path: BootstrapKubeconfig, Data: config}}, err
 }
 
-// shared returns the shared files that this host lacks. It leaves existing files,
-// which this host may have renewed.
+// shared returns the shared files that this host lacks. It leaves existing files, which this host may have
+// renewed.
 func (j *Joining) shared(h Data) ([]host.File, error) {
 	var tree []host.File
 	for _, file := range j.Shares {
@@ -113,7 +115,8 @@ func (j *Joining) shared(h Data) ([]host.File, error) {
 		data, ok := h.Shared[file.Path]
 		if !ok {
 			return nil, problemNamed("certificate-key", "the control plane did not send "+file.Path,
-				"run `kube-bootstrap master --join` with a token and a key of `kube-bootstrap token create --control-plane`")
+				"run `kube-bootstrap master --join` with a token and a key of `kube-bootstrap token create "+
+					"--control-plane`")
 		}
 		tree = append(tree, host.File{Path: file.Path, Data: data, Mode: file.Mode})
 	}
@@ -122,12 +125,13 @@ func (j *Joining) shared(h Data) ([]host.File, error) {
 
 // Forget is the step that removes the token once the kubelet has a certificate.
 func (j *Joining) Forget() step.Step {
-	return step.When("forget-token", "forget the token", "remove "+BootstrapKubeconfig, func(context.Context) (bool, error) {
-		return j.Files.Exists(BootstrapKubeconfig), nil
-	}, func(context.Context) error {
-		if !j.joined() {
-			return errors.New("the kubelet has no certificate of its own yet")
-		}
-		return j.Files.Remove(BootstrapKubeconfig)
-	})
+	return step.When("forget-token", "forget the token", "remove "+BootstrapKubeconfig,
+		func(context.Context) (bool, error) {
+			return j.Files.Exists(BootstrapKubeconfig), nil
+		}, func(context.Context) error {
+			if !j.joined() {
+				return errors.New("the kubelet has no certificate of its own yet")
+			}
+			return j.Files.Remove(BootstrapKubeconfig)
+		})
 }

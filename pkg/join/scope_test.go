@@ -30,7 +30,8 @@ func TestScopeIsInTheGroups(t *testing.T) {
 			t.Errorf("%q is %+v, want %+v", groups, got, want)
 		}
 	}
-	if got := scopeOf([]string{"system:bootstrappers", "system:bootstrappers:kubeadm:default-node-token"}); got != (Scope{}) {
+	if got := scopeOf([]string{"system:bootstrappers",
+		"system:bootstrappers:kubeadm:default-node-token"}); got != (Scope{}) {
 		t.Errorf("a token of kubeadm is %+v", got)
 	}
 }
@@ -64,7 +65,9 @@ func TestWhichNamesATokenIsFor(t *testing.T) {
 func TestWhenATokenIsUsedUp(t *testing.T) {
 	asked := time.Now().Truncate(time.Second)
 	node := func(at time.Time) *corev1.Node {
-		return &corev1.Node{Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{LastHeartbeatTime: metav1.NewTime(at)}}}}
+		return &corev1.Node{
+			Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{LastHeartbeatTime: metav1.NewTime(at)}}},
+		}
 	}
 	if reported(&corev1.Node{}, asked) || reported(node(asked.Add(-time.Second)), asked) {
 		t.Error("the kubelet has not fetched its certificate yet")

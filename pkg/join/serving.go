@@ -31,18 +31,16 @@ const (
 	nodesGroup     = "system:nodes"
 )
 
-// Approver approves what the controller manager signs but never approves by
-// itself: requests of kubelets for a serving certificate. It approves one only
-// if a node asks for itself, and for no name or address but its own.
+// Approver approves what the controller manager signs but never approves by itself: requests of kubelets for a
+// serving certificate. It approves one only if a node asks for itself, and for no name or address but its own.
 type Approver struct {
 	API kube.Connect
 	// Reserved networks have no nodes in them: those of pods and Services.
 	Reserved []netip.Prefix
 	// Hosts are the hosts of the cluster as etcd knows them.
 	Hosts func(context.Context) ([]ClusterHost, error)
-	// Control is the name of this host, a control plane, and Certificates the
-	// SHA-256 of each client certificate that its kubelet has or had: a kubelet
-	// uses the former one for some seconds after a renewal.
+	// Control is the name of this host, a control plane, and Certificates the SHA-256 of each client
+	// certificate that its kubelet has or had: a kubelet uses the former one for some seconds after a renewal.
 	Control      string
 	Certificates func() ([]string, error)
 }
@@ -54,8 +52,7 @@ type ClusterHost struct {
 	ControlPlane bool
 }
 
-// Approve answers all pending requests. It leaves a request that it does not approve,
-// and returns the reason.
+// Approve answers all pending requests. It leaves a request that it does not approve, and returns the reason.
 func (a Approver) Approve(ctx context.Context) error {
 	var refused []error
 	requests := signer{a.API, certificatesv1.KubeletServingSignerName}
@@ -96,7 +93,10 @@ func (a Approver) known(ctx context.Context) (cluster, error) {
 	return cluster{nodes.Items, hosts}, nil
 }
 
-func (a Approver) approve(ctx context.Context, client kubernetes.Interface, csr *certificatesv1.CertificateSigningRequest, known func() (cluster, error)) error {
+func (a Approver) approve(
+	ctx context.Context, client kubernetes.Interface, csr *certificatesv1.CertificateSigningRequest,
+	known func() (cluster, error),
+) error {
 	now, err := known()
 	if err != nil {
 		return err
@@ -120,13 +120,14 @@ func (a Approver) Check(csr *certificatesv1.CertificateSigningRequest, nodes []c
 	if err != nil {
 		return err
 	}
-	return errors.Join(checkUsages(csr.Spec.Usages, certificatesv1.UsageServerAuth), checkSubject(request, csr.Spec.Username), a.checkControl(csr, name, hosts),
+	return errors.Join(checkUsages(csr.Spec.Usages, certificatesv1.UsageServerAuth),
+		checkSubject(request, csr.Spec.Username), a.checkControl(csr, name, hosts),
 		a.checkNames(request, name, nodes, hosts))
 }
 
-// checkControl returns why a request in the name of a control plane must not be approved.
-// Each control plane approves only requests that its own kubelet has made with its client
-// certificate. NodeApprover denies requests for a client certificate in such a name.
+// checkControl returns why a request in the name of a control plane must not be approved. Each control plane
+// approves only requests that its own kubelet has made with its client certificate. NodeApprover denies
+// requests for a client certificate in such a name.
 func (a Approver) checkControl(csr *certificatesv1.CertificateSigningRequest, node string, hosts []ClusterHost) error {
 	if !slices.ContainsFunc(hosts, func(h ClusterHost) bool { return h.ControlPlane && h.Name == node }) {
 		return nil
@@ -147,7 +148,9 @@ func (a Approver) checkControl(csr *certificatesv1.CertificateSigningRequest, no
 
 // checkUsages requires one usage, and allows no other except the usages that TLS needs.
 func checkUsages(usages []certificatesv1.KeyUsage, want certificatesv1.KeyUsage) error {
-	allowed := []certificatesv1.KeyUsage{certificatesv1.UsageKeyEncipherment, certificatesv1.UsageDigitalSignature, want}
+	allowed := []certificatesv1.KeyUsage{
+		certificatesv1.UsageKeyEncipherment, certificatesv1.UsageDigitalSignature, want,
+	}
 	for _, usage := range usages {
 		if !slices.Contains(allowed, usage) {
 			return fmt.Errorf("usage %q", usage)
@@ -170,7 +173,9 @@ func checkSubject(request *x509.CertificateRequest, user string) error {
 }
 
 // checkNames wants the node's own name and addresses and nothing else.
-func (a Approver) checkNames(request *x509.CertificateRequest, node string, nodes []corev1.Node, hosts []ClusterHost) error {
+func (a Approver) checkNames(
+	request *x509.CertificateRequest, node string, nodes []corev1.Node, hosts []ClusterHost,
+) error {
 	if len(request.EmailAddresses) > 0 || len(request.URIs) > 0 {
 		return errors.New("it asks for mail addresses or URIs")
 	}
@@ -197,16 +202,15 @@ func (a Approver) checkNames(request *x509.CertificateRequest, node string, node
 	return nil
 }
 
-// reservedName reports whether clients use the name for the API server or for
-// their own host. A node must not have such a name.
+// reservedName reports whether clients use the name for the API server or for their own host. A node must not
+// have such a name.
 func reservedName(name string) bool {
 	return name == "localhost" || name == "kubernetes" || strings.HasPrefix(name, "kubernetes.") ||
 		strings.HasSuffix(name, ".localhost") || strings.HasSuffix(name, ".svc") || strings.Contains(name, ".svc.")
 }
 
-// checkAddress compares addr with the address of the host in etcd, and refuses the
-// address of another host. Only control planes write their list, and only a host
-// writes its lease.
+// checkAddress compares addr with the address of the host in etcd, and refuses the address of another host.
+// Only control planes write their list, and only a host writes its lease.
 func (a Approver) checkAddress(addr netip.Addr, node string, nodes []corev1.Node, hosts []ClusterHost) error {
 	reserved := func(p netip.Prefix) bool { return p.Contains(addr) }
 	if addr.IsLoopback() || slices.ContainsFunc(a.Reserved, reserved) {
@@ -235,9 +239,8 @@ func (a Approver) checkAddress(addr netip.Addr, node string, nodes []corev1.Node
 	return nil
 }
 
-// checkStatus is for a host without a lease, as with another network plugin. A
-// kubelet writes the addresses of its own Node object, so an address that another
-// node has too is refused.
+// checkStatus is for a host without a lease, as with another network plugin. A kubelet writes the addresses of
+// its own Node object, so an address that another node has too is refused.
 func checkStatus(addr netip.Addr, node string, nodes []corev1.Node) error {
 	owned := false
 	for i := range nodes {
@@ -262,15 +265,17 @@ func has(node *corev1.Node, addr netip.Addr) bool {
 	})
 }
 
-// ApproveOwn is the step that, on a control-plane host, gets its own kubelet a
-// serving certificate: it approves the request as soon as that is made.
+// ApproveOwn is the step that, on a control-plane host, gets its own kubelet a serving certificate: it approves
+// the request as soon as that is made.
 func (a Approver) ApproveOwn(files host.Files, node string) step.Step {
-	return step.When("approve-serving-certificate", "approve the kubelet's serving certificate", "approve the serving certificate of node "+node,
+	return step.When("approve-serving-certificate", "approve the kubelet's serving certificate",
+		"approve the serving certificate of node "+node,
 		func(context.Context) (bool, error) { return !files.Exists(KubeletServingFile), nil },
 		func(ctx context.Context) error {
-			return kube.Await(ctx, WatchRequests(a.API, certificatesv1.KubeletServingSignerName), func(o runtime.Object) error {
-				return a.own(ctx, node, o.(*certificatesv1.CertificateSigningRequest))
-			}, nil)
+			return kube.Await(ctx, WatchRequests(a.API, certificatesv1.KubeletServingSignerName),
+				func(o runtime.Object) error {
+					return a.own(ctx, node, o.(*certificatesv1.CertificateSigningRequest))
+				}, nil)
 		}).Waiting()
 }
 

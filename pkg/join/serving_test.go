@@ -21,7 +21,8 @@ import (
 func nodeAt(name string, ips ...string) corev1.Node {
 	node := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	for _, ip := range ips {
-		node.Status.Addresses = append(node.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: ip})
+		node.Status.Addresses = append(node.Status.Addresses,
+			corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: ip})
 	}
 	return node
 }
@@ -41,7 +42,10 @@ func (a *ask) become(node string) {
 
 func TestApproverCheck(t *testing.T) {
 	// worker-1 also claims the master's address and one of a Service.
-	nodes := []corev1.Node{nodeAt("master-1", "10.0.0.1"), nodeAt("master-2"), nodeAt("worker-3", "10.0.0.4", "10.0.0.8"), nodeAt("worker-1", "10.0.0.2", "10.0.0.1", "10.0.0.3", "10.0.0.7", "10.0.0.8", "10.96.0.1", "127.0.0.1")}
+	nodes := []corev1.Node{
+		nodeAt("master-1", "10.0.0.1"), nodeAt("master-2"), nodeAt("worker-3", "10.0.0.4", "10.0.0.8"),
+		nodeAt("worker-1", "10.0.0.2", "10.0.0.1", "10.0.0.3", "10.0.0.7", "10.0.0.8", "10.96.0.1", "127.0.0.1"),
+	}
 	approver := Approver{
 		Reserved: []netip.Prefix{netip.MustParsePrefix("10.96.0.0/16")},
 		Control:  "master-1", Certificates: func() ([]string, error) { return []string{"former", "own"}, nil },
@@ -49,7 +53,10 @@ func TestApproverCheck(t *testing.T) {
 	host := func(name, ip string, control bool) ClusterHost {
 		return ClusterHost{name, netip.MustParseAddr(ip), control}
 	}
-	hosts := []ClusterHost{host("master-1", "10.0.0.1", true), host("master-2", "10.0.0.7", true), host("worker-1", "10.0.0.2", false), host("worker-2", "10.0.0.3", false)}
+	hosts := []ClusterHost{
+		host("master-1", "10.0.0.1", true), host("master-2", "10.0.0.7", true), host("worker-1", "10.0.0.2", false),
+		host("worker-2", "10.0.0.3", false),
+	}
 	for name, c := range map[string]struct {
 		change func(*ask)
 		reason string
@@ -58,27 +65,45 @@ func TestApproverCheck(t *testing.T) {
 		"with key encipherment": {func(a *ask) {
 			a.spec.Usages = append(a.spec.Usages, certificatesv1.UsageKeyEncipherment)
 		}, ""},
-		"another signer":        {func(a *ask) { a.spec.SignerName = certificatesv1.KubeAPIServerClientSignerName }, "signer"},
-		"a token's":             {func(a *ask) { a.spec.Username = "system:bootstrap:abcdef" }, "no node"},
-		"not of the group":      {func(a *ask) { a.spec.Groups = nil }, "no node"},
-		"another node":          {func(a *ask) { a.spec.Username = "system:node:master-1" }, "subject"},
-		"another subject":       {func(a *ask) { a.request.Subject.CommonName = "kubernetes-admin" }, "subject"},
-		"another group":         {func(a *ask) { a.request.Subject.Organization = []string{"system:masters"} }, "subject"},
-		"for a client":          {func(a *ask) { a.spec.Usages = append(a.spec.Usages, certificatesv1.UsageClientAuth) }, "usage"},
-		"for nothing":           {func(a *ask) { a.spec.Usages = nil }, "not for server auth"},
-		"another name":          {func(a *ask) { a.request.DNSNames = []string{"kubernetes.default.svc"} }, "the name"},
-		"a stranger's address":  {func(a *ask) { a.request.IPAddresses = []net.IP{net.ParseIP("10.0.0.9")} }, "host worker-1 has 10.0.0.2"},
-		"the master's address":  {func(a *ask) { a.request.IPAddresses = []net.IP{net.ParseIP("10.0.0.1")} }, "that of host master-1"},
-		"a Service's address":   {func(a *ask) { a.request.IPAddresses = []net.IP{net.ParseIP("10.96.0.1")} }, "cannot be a node's"},
-		"loopback":              {func(a *ask) { a.request.IPAddresses = []net.IP{net.ParseIP("127.0.0.1")} }, "cannot be a node's"},
+		"another signer": {func(a *ask) {
+			a.spec.SignerName = certificatesv1.KubeAPIServerClientSignerName
+		}, "signer"},
+		"a token's":        {func(a *ask) { a.spec.Username = "system:bootstrap:abcdef" }, "no node"},
+		"not of the group": {func(a *ask) { a.spec.Groups = nil }, "no node"},
+		"another node":     {func(a *ask) { a.spec.Username = "system:node:master-1" }, "subject"},
+		"another subject":  {func(a *ask) { a.request.Subject.CommonName = "kubernetes-admin" }, "subject"},
+		"another group": {func(a *ask) {
+			a.request.Subject.Organization = []string{"system:masters"}
+		}, "subject"},
+		"for a client": {func(a *ask) {
+			a.spec.Usages = append(a.spec.Usages, certificatesv1.UsageClientAuth)
+		}, "usage"},
+		"for nothing":  {func(a *ask) { a.spec.Usages = nil }, "not for server auth"},
+		"another name": {func(a *ask) { a.request.DNSNames = []string{"kubernetes.default.svc"} }, "the name"},
+		"a stranger's address": {func(a *ask) {
+			a.request.IPAddresses = []net.IP{net.ParseIP("10.0.0.9")}
+		}, "host worker-1 has 10.0.0.2"},
+		"the master's address": {func(a *ask) {
+			a.request.IPAddresses = []net.IP{net.ParseIP("10.0.0.1")}
+		}, "that of host master-1"},
+		"a Service's address": {func(a *ask) {
+			a.request.IPAddresses = []net.IP{net.ParseIP("10.96.0.1")}
+		}, "cannot be a node's"},
+		"loopback": {func(a *ask) {
+			a.request.IPAddresses = []net.IP{net.ParseIP("127.0.0.1")}
+		}, "cannot be a node's"},
 		"the API server's name": {func(a *ask) { a.become("kubernetes.default.svc") }, "reserved"},
 		"localhost":             {func(a *ask) { a.become("localhost") }, "reserved"},
 		"a node that is not there": {func(a *ask) {
 			a.become("worker-9")
 			a.request.IPAddresses = nil
 		}, "no node worker-9"},
-		"an address that another host has leased": {func(a *ask) { a.request.IPAddresses = []net.IP{net.ParseIP("10.0.0.3")} }, "that of host worker-2"},
-		"a control plane that is no node yet":     {func(a *ask) { a.request.IPAddresses = []net.IP{net.ParseIP("10.0.0.7")} }, "that of host master-2"},
+		"an address that another host has leased": {func(a *ask) {
+			a.request.IPAddresses = []net.IP{net.ParseIP("10.0.0.3")}
+		}, "that of host worker-2"},
+		"a control plane that is no node yet": {func(a *ask) {
+			a.request.IPAddresses = []net.IP{net.ParseIP("10.0.0.7")}
+		}, "that of host master-2"},
 		"without a lease": {func(a *ask) {
 			a.become("worker-3")
 			a.request.IPAddresses = []net.IP{net.ParseIP("10.0.0.4")}
@@ -91,7 +116,9 @@ func TestApproverCheck(t *testing.T) {
 			a.become("worker-3")
 			a.request.IPAddresses = []net.IP{net.ParseIP("10.0.0.99")}
 		}, "does not have"},
-		"an address of which etcd does not know": {func(a *ask) { a.request.IPAddresses = []net.IP{net.ParseIP("10.0.0.8")} }, "host worker-1 has 10.0.0.2"},
+		"an address of which etcd does not know": {func(a *ask) {
+			a.request.IPAddresses = []net.IP{net.ParseIP("10.0.0.8")}
+		}, "host worker-1 has 10.0.0.2"},
 		"this control plane by its kubelet": {func(a *ask) {
 			a.become("master-1")
 			a.request.IPAddresses = []net.IP{net.ParseIP("10.0.0.1")}
@@ -121,7 +148,8 @@ func TestApproverCheck(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := approver.Check(servingRequest(t, c.change), nodes, hosts)
-			if c.reason == "" && err != nil || c.reason != "" && (err == nil || !strings.Contains(err.Error(), c.reason)) {
+			if c.reason == "" && err != nil || c.reason != "" &&
+				(err == nil || !strings.Contains(err.Error(), c.reason)) {
 				t.Errorf("got %v, want %q", err, c.reason)
 			}
 		})

@@ -27,9 +27,8 @@ const (
 	shareKey  = "sealed"
 )
 
-// Share uploads the files that a further control plane needs, encrypted with a new
-// key, which it returns. The cluster deletes them after ShareTTL. A later Share
-// replaces an earlier one.
+// Share uploads the files that a further control plane needs, encrypted with a new key, which it returns. The
+// cluster deletes them after ShareTTL. A later Share replaces an earlier one.
 func Share(ctx context.Context, client kubernetes.Interface, files []host.File) (certkey.Key, error) {
 	key := certkey.New()
 	contents := map[string][]byte{}
@@ -49,7 +48,8 @@ func Share(ctx context.Context, client kubernetes.Interface, files []host.File) 
 		return key, err
 	}
 	secret := v1.Secret(shareName, system).WithOwnerReferences(owner).WithData(map[string][]byte{shareKey: sealed})
-	_, err = client.CoreV1().Secrets(system).Apply(ctx, secret, metav1.ApplyOptions{FieldManager: kube.FieldManager, Force: true})
+	_, err = client.CoreV1().Secrets(system).Apply(ctx, secret,
+		metav1.ApplyOptions{FieldManager: kube.FieldManager, Force: true})
 	if err != nil {
 		return key, fmt.Errorf("share what control planes need: %w", err)
 	}
@@ -67,13 +67,18 @@ func Unshare(ctx context.Context, client kubernetes.Interface) error {
 	return kube.IgnoreNotFound(client.CoreV1().Secrets(system).Delete(ctx, shareName, metav1.DeleteOptions{}))
 }
 
-// expiringOwner creates a bootstrap token without rights. The controller manager deletes it
-// on expiry, and with it the Secret that it owns. Other objects do not expire.
+// expiringOwner creates a bootstrap token without rights. The controller manager deletes it on expiry, and with
+// it the Secret that it owns. Other objects do not expire.
 // https://github.com/kubernetes/kubernetes/blob/v1.37.2/pkg/controller/bootstrap/tokencleaner.go#L197-L207
-func expiringOwner(ctx context.Context, client kubernetes.Interface) (*metav1ac.OwnerReferenceApplyConfiguration, error) {
+func expiringOwner(
+	ctx context.Context, client kubernetes.Interface,
+) (*metav1ac.OwnerReferenceApplyConfiguration, error) {
 	made, err := createSecret(ctx, client, func() *corev1.Secret {
 		secret := secretOf(NewToken(ShareTTL, Scope{}, "ends the sharing of certificates among control planes"))
-		for _, use := range []string{bootstrap.BootstrapTokenUsageAuthentication, bootstrap.BootstrapTokenUsageSigningKey, bootstrap.BootstrapTokenExtraGroupsKey} {
+		for _, use := range []string{
+			bootstrap.BootstrapTokenUsageAuthentication, bootstrap.BootstrapTokenUsageSigningKey,
+			bootstrap.BootstrapTokenExtraGroupsKey,
+		} {
 			delete(secret.StringData, use)
 		}
 		return secret

@@ -13,8 +13,7 @@ import (
 
 var hashPattern = regexp.MustCompile(`\Asha256:[0-9a-f]{64}\z`)
 
-// hasCA reports whether a PEM contains a CA with this hash. During a rotation the PEM
-// contains two CAs.
+// hasCA reports whether a PEM contains a CA with this hash. During a rotation the PEM contains two CAs.
 func hasCA(caPEM []byte, hash string) bool {
 	certs, err := pki.ParseCertificates(caPEM)
 	return err == nil && slices.ContainsFunc(certs, func(ca *x509.Certificate) bool { return pki.Hash(ca) == hash })
@@ -42,15 +41,14 @@ func parseCAHash(text string) (string, error) {
 	return "", problemNamed("ca-cert-hash", problem, "copy it as `kube-bootstrap token create` printed it")
 }
 
-// pinned is the TLS of a host that knows its cluster by nothing but the CA's
-// hash. Nothing is sent before verify has accepted the whole chain; found
-// receives the CA.
+// pinned is the TLS of a host that knows its cluster by nothing but the CA's hash. Nothing is sent before
+// verify has accepted the whole chain; found receives the CA.
 func pinned(server, name, caHash string, found func(*x509.Certificate)) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12,
 		ServerName: name,
-		// The CA is not known yet: the standard verification cannot be used,
-		// and verify does all of it once the CA has been picked by its hash.
+		// The CA is not known yet: the standard verification cannot be used, and verify does all of it once the
+		// CA has been picked by its hash.
 		InsecureSkipVerify: true, //nolint:gosec // see above
 		VerifyConnection: func(state tls.ConnectionState) error {
 			ca, err := verify(server, name, caHash, state.PeerCertificates)
@@ -78,8 +76,8 @@ func verify(server, name, caHash string, chain []*x509.Certificate) (*x509.Certi
 	return ca, nil
 }
 
-// pick returns the CA with a hash. It is the last one of the chain: after a
-// rotation, the chain also contains the same CA signed by the one before it.
+// pick returns the CA with a hash. It is the last one of the chain: after a rotation, the chain also contains
+// the same CA signed by the one before it.
 func pick(chain []*x509.Certificate, caHash string) *x509.Certificate {
 	for _, c := range slices.Backward(chain) {
 		if c.IsCA && pki.Hash(c) == caHash {

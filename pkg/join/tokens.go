@@ -1,5 +1,5 @@
-// Package join adds a host to a cluster: the token, the proof of identity of both
-// sides, and the data that the host receives.
+// Package join adds a host to a cluster: the token, the proof of identity of both sides, and the data that the
+// host receives.
 //
 //	control plane: let hosts join    worker: discover
 //	  cluster-info, signed ◀──────── TLS to MASTER_IP:6443, chain has the pinned CA
@@ -26,8 +26,8 @@ import (
 
 const system = metav1.NamespaceSystem
 
-// Token lets a host join until it expires. However it is printed, its secret
-// stays hidden; only Reveal gives it away.
+// Token lets a host join until it expires. However it is printed, its secret stays hidden; only Reveal gives it
+// away.
 type Token struct {
 	ID          string    `json:"id"`
 	Expires     time.Time `json:"expires,omitzero"` // zero: never
@@ -56,8 +56,8 @@ func ParseToken(text string) (Token, error) {
 	return Token{ID: parts[1], secret: parts[2]}, nil
 }
 
-// NewToken makes a token that expires after ttl, to the second, because an API
-// server keeps the time so. A ttl of zero is for ever.
+// NewToken makes a token that expires after ttl, to the second, because an API server keeps the time so. A ttl
+// of zero is for ever.
 func NewToken(ttl time.Duration, scope Scope, description string) Token {
 	random, _ := util.GenerateBootstrapToken() // crypto/rand never fails: it ends the program instead
 	id, secret, _ := strings.Cut(random, ".")
@@ -69,7 +69,9 @@ func NewToken(ttl time.Duration, scope Scope, description string) Token {
 }
 
 // CreateToken makes a token known to the API server. A ttl of zero is for ever.
-func CreateToken(ctx context.Context, client kubernetes.Interface, ttl time.Duration, scope Scope, description string) (Token, error) {
+func CreateToken(
+	ctx context.Context, client kubernetes.Interface, ttl time.Duration, scope Scope, description string,
+) (Token, error) {
 	var token Token
 	for _, group := range scope.groups() {
 		if err := util.ValidateBootstrapGroupName(group); err != nil {
@@ -84,7 +86,9 @@ func CreateToken(ctx context.Context, client kubernetes.Interface, ttl time.Dura
 }
 
 // createSecret creates the secret of a token, and another one if its id exists.
-func createSecret(ctx context.Context, client kubernetes.Interface, make func() *corev1.Secret) (*corev1.Secret, error) {
+func createSecret(
+	ctx context.Context, client kubernetes.Interface, make func() *corev1.Secret,
+) (*corev1.Secret, error) {
 	for {
 		secret, err := client.CoreV1().Secrets(system).Create(ctx, make(), metav1.CreateOptions{})
 		if err == nil {
@@ -153,21 +157,24 @@ func DeleteToken(ctx context.Context, client kubernetes.Interface, idOrToken str
 			"the token id is malformed: it must be 6 letters or digits in lower case",
 			"take it from `kube-bootstrap token list`"))
 	}
-	if err := client.CoreV1().Secrets(system).Delete(ctx, util.BootstrapTokenSecretName(id), metav1.DeleteOptions{}); err != nil {
+	if err := client.CoreV1().Secrets(system).Delete(ctx, util.BootstrapTokenSecretName(id),
+		metav1.DeleteOptions{}); err != nil {
 		return fmt.Errorf("delete token %s: %w", id, err)
 	}
 	return nil
 }
 
-// JoinCommand returns the command to run on a worker that joins. It passes the token
-// in the environment, because every user can list the arguments of a process.
+// JoinCommand returns the command to run on a worker that joins. It passes the token in the environment,
+// because every user can list the arguments of a process.
 func JoinCommand(serverIP string, token Token, caHash string) string {
-	return fmt.Sprintf("KUBE_BOOTSTRAP_TOKEN=%s kube-bootstrap worker --master-ip %s --ca-cert-hash %s", token.Reveal(), serverIP, caHash)
+	return fmt.Sprintf("KUBE_BOOTSTRAP_TOKEN=%s kube-bootstrap worker --master-ip %s --ca-cert-hash %s", token.Reveal(),
+		serverIP, caHash)
 }
 
 // ControlPlaneCommand returns the command to run on a further control plane.
 func ControlPlaneCommand(serverIP string, token Token, caHash string, key certkey.Key) string {
-	return fmt.Sprintf("KUBE_BOOTSTRAP_TOKEN=%s KUBE_BOOTSTRAP_CERTIFICATE_KEY=%s kube-bootstrap master --join --master-ip %s --ca-cert-hash %s",
+	return fmt.Sprintf("KUBE_BOOTSTRAP_TOKEN=%s KUBE_BOOTSTRAP_CERTIFICATE_KEY=%s kube-bootstrap master --join "+
+		"--master-ip %s --ca-cert-hash %s",
 		token.Reveal(), key.Reveal(), serverIP, caHash)
 }
 
@@ -179,8 +186,8 @@ const (
 	ForControlPlane HostKind = "control-plane"
 )
 
-// Scope is what a token is for. The API server adds it, as groups, to every
-// request that is made with the token.
+// Scope is what a token is for. The API server adds it, as groups, to every request that is made with the
+// token.
 type Scope struct {
 	Kind     HostKind `json:"kind,omitempty"` // "" lets no host in
 	Node     string   `json:"node,omitempty"` // the only node it is for; "" is any node that does not exist yet
@@ -228,9 +235,9 @@ func scopeOf(groups []string) (s Scope) {
 	return s
 }
 
-// refuses returns the reason why the token does not admit host as a worker, or nil. known
-// states whether the cluster has a node of that name. That node is most likely another
-// host, so its name needs a token for that node.
+// refuses returns the reason why the token does not admit host as a worker, or nil. known states whether the
+// cluster has a node of that name. That node is most likely another host, so its name needs a token for that
+// node.
 func (s Scope) refuses(host string, known bool) error {
 	switch {
 	case s.Kind != ForWorker:

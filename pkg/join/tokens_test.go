@@ -46,7 +46,10 @@ func TestTokenHidesItsSecret(t *testing.T) {
 }
 
 func FuzzParseToken(f *testing.F) {
-	for _, seed := range []string{"", "abcdef.0123456789abcdef", "ABCDEF.0123456789abcdef", "abcdef.0123456789abcde", "abcdef.0123456789abcdef\n", "äbcdef.0123456789abcdef", "zzzzzz.zzzzzzzzzzzzzzzz"} {
+	for _, seed := range []string{
+		"", "abcdef.0123456789abcdef", "ABCDEF.0123456789abcdef", "abcdef.0123456789abcde", "abcdef.0123456789abcdef\n",
+		"äbcdef.0123456789abcdef", "zzzzzz.zzzzzzzzzzzzzzzz",
+	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

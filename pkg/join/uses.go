@@ -22,14 +22,16 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// usedBy is the annotation of a token with the name of the host that used it. A
-// token that is not reusable is for that host only from then on.
+// usedBy is the annotation of a token with the name of the host that used it. A token that is not reusable is
+// for that host only from then on.
 const usedBy = "kube-bootstrap.dev/used-by"
 
-// use returns a refusal if the author of a request, who showed a token, must not join
-// as that host. The first request binds a token that is not reusable to its host. A
-// second host with the same token is then refused, also if both request at the same time.
-func use(ctx context.Context, client kubernetes.Interface, csr *certificatesv1.CertificateSigningRequest, host string) error {
+// use returns a refusal if the author of a request, who showed a token, must not join as that host. The first
+// request binds a token that is not reusable to its host. A second host with the same token is then refused,
+// also if both request at the same time.
+func use(
+	ctx context.Context, client kubernetes.Interface, csr *certificatesv1.CertificateSigningRequest, host string,
+) error {
 	_, err := client.CoreV1().Nodes().Get(ctx, host, metav1.GetOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return err
@@ -73,7 +75,8 @@ func (a NodeApprover) DropUsed(ctx context.Context) error {
 		if !ok || scope.Kind != ForWorker || scope.Reusable {
 			continue
 		}
-		errs = append(errs, dropUsed(ctx, client, tokenID(&requests[i]), issued.Node, requests[i].CreationTimestamp.Time))
+		errs = append(errs, dropUsed(ctx, client, tokenID(&requests[i]), issued.Node,
+			requests[i].CreationTimestamp.Time))
 	}
 	return errors.Join(errs...)
 }
@@ -92,35 +95,37 @@ func dropUsed(ctx context.Context, client kubernetes.Interface, id, host string,
 	return kube.IgnoreNotFound(err)
 }
 
-// reported says whether the kubelet of a node has written its status since then:
-// it has fetched its certificate, and needs no token any more.
+// reported says whether the kubelet of a node has written its status since then: it has fetched its
+// certificate, and needs no token any more.
 func reported(node *corev1.Node, since time.Time) bool {
 	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
 		return !c.LastHeartbeatTime.Time.Before(since)
 	})
 }
 
-// Spend is the step of a joining control plane that deletes the token with which it has
-// joined. The control plane deletes the token itself, with its administrator certificate.
+// Spend is the step of a joining control plane that deletes the token with which it has joined. The control
+// plane deletes the token itself, with its administrator certificate.
 func (j *Joining) Spend(api kube.Connect) step.Step {
 	id := j.Target.Token.ID
-	return step.When("delete-token", "delete the token", "delete the token "+id, func(ctx context.Context) (bool, error) {
-		if id == "" {
-			return false, nil
-		}
-		client, err := api.Client()
-		if errors.Is(err, fs.ErrNotExist) {
-			return true, nil
-		}
-		if err != nil {
-			return false, err
-		}
-		secret, err := client.CoreV1().Secrets(system).Get(ctx, util.BootstrapTokenSecretName(id), metav1.GetOptions{})
-		if err != nil && !apierrors.IsNotFound(err) {
-			return false, kube.NoAnswer(fmt.Errorf("read the token %s: %w", id, err))
-		}
-		return err == nil && !tokenIn(secret).Reusable, nil
-	}, func(ctx context.Context) error {
-		return api.Do(func(client kubernetes.Interface) error { return DeleteToken(ctx, client, id) })
-	})
+	return step.When("delete-token", "delete the token", "delete the token "+id,
+		func(ctx context.Context) (bool, error) {
+			if id == "" {
+				return false, nil
+			}
+			client, err := api.Client()
+			if errors.Is(err, fs.ErrNotExist) {
+				return true, nil
+			}
+			if err != nil {
+				return false, err
+			}
+			secret, err := client.CoreV1().Secrets(system).Get(ctx, util.BootstrapTokenSecretName(id),
+				metav1.GetOptions{})
+			if err != nil && !apierrors.IsNotFound(err) {
+				return false, kube.NoAnswer(fmt.Errorf("read the token %s: %w", id, err))
+			}
+			return err == nil && !tokenIn(secret).Reusable, nil
+		}, func(ctx context.Context) error {
+			return api.Do(func(client kubernetes.Interface) error { return DeleteToken(ctx, client, id) })
+		})
 }

@@ -115,11 +115,16 @@ func dial(connect Connect) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	client, err := dynamic.NewForConfig(config)
+	client, err := clientFor(config)
 	if err != nil {
 		return nil, err
 	}
-	return &server{Interface: client, kinds: kinds{config: config, found: map[schema.GroupVersionKind]metav1.APIResource{}}}, nil
+	objects, err := dynamic.NewForConfigAndClient(config, client)
+	if err != nil {
+		return nil, err
+	}
+	found := map[schema.GroupVersionKind]metav1.APIResource{}
+	return &server{Interface: objects, kinds: kinds{config: config, client: client, found: found}}, nil
 }
 
 func (s *server) at(o *Object) (dynamic.ResourceInterface, error) {
@@ -166,7 +171,8 @@ func (s *server) put(ctx context.Context, o *Object) error {
 // transient errors, so only the text identifies it.
 // https://github.com/kubernetes/apimachinery/blob/v0.37.2/pkg/util/managedfields/internal/structuredmerge.go#L147
 func permanent(err error) bool {
-	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsConflict(err) || apierrors.IsUnauthorized(err) ||
+	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsConflict(err) ||
+		apierrors.IsUnauthorized(err) ||
 		strings.HasPrefix(err.Error(), "failed to create typed patch object")
 }
 

@@ -41,7 +41,9 @@ func TestConnections(t *testing.T) {
 			t.Errorf("%s: the proxy %v, %v", name, proxy, err)
 		}
 	}
-	for others, want := range map[string]string{"": "NO_PROXY=192.0.2.1", "example.com": "NO_PROXY=example.com,192.0.2.1"} {
+	for others, want := range map[string]string{
+		"": "NO_PROXY=192.0.2.1", "example.com": "NO_PROXY=example.com,192.0.2.1",
+	} {
 		got, err := NoProxy(path, func(name string) string { return map[string]string{"no_proxy": others}[name] })
 		if got != want || err != nil {
 			t.Errorf("kubectl: got %s, %v", got, err)

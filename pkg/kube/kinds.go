@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"net/http"
 	"strings"
 	"sync"
 
@@ -18,6 +19,7 @@ import (
 // discovery failed.
 type kinds struct {
 	config *rest.Config
+	client *http.Client
 
 	mu    sync.Mutex
 	found map[schema.GroupVersionKind]metav1.APIResource
@@ -51,7 +53,9 @@ func (k *kinds) resource(o *Object) (resource schema.GroupVersionResource, names
 	return k.discover(kind)
 }
 
-func (k *kinds) discover(kind schema.GroupVersionKind) (resource schema.GroupVersionResource, namespaced bool, err error) {
+func (k *kinds) discover(
+	kind schema.GroupVersionKind,
+) (resource schema.GroupVersionResource, namespaced bool, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if _, ok := k.found[kind]; !ok {
@@ -61,14 +65,16 @@ func (k *kinds) discover(kind schema.GroupVersionKind) (resource schema.GroupVer
 	}
 	found, ok := k.found[kind]
 	if !ok {
-		return resource, false, &meta.NoKindMatchError{GroupKind: kind.GroupKind(), SearchedVersions: []string{kind.Version}}
+		return resource, false, &meta.NoKindMatchError{
+			GroupKind: kind.GroupKind(), SearchedVersions: []string{kind.Version},
+		}
 	}
 	return kind.GroupVersion().WithResource(found.Name), found.Namespaced, nil
 }
 
 // ask adds the kinds of a group version. A server without that group version has none.
 func (k *kinds) ask(version schema.GroupVersion) error {
-	client, err := discovery.NewDiscoveryClientForConfig(k.config)
+	client, err := discovery.NewDiscoveryClientForConfigAndClient(k.config, k.client)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"net/http"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -23,7 +24,7 @@ const kindsOfAddons = `
 
 // A server that does not answer has neither these kinds nor lacks them.
 func TestKindsOfAServerThatDoesNotAnswer(t *testing.T) {
-	k := kinds{config: &rest.Config{Host: "http://127.0.0.1:1"}, found: map[schema.GroupVersionKind]metav1.APIResource{}}
+	k := kinds{client: http.DefaultClient, config: &rest.Config{Host: "http://127.0.0.1:1"}, found: map[schema.GroupVersionKind]metav1.APIResource{}}
 	objects, err := Objects([]byte(kindsOfAddons))
 	if err != nil {
 		t.Fatal(err)

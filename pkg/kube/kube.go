@@ -100,7 +100,11 @@ func (c Connect) Client() (kubernetes.Interface, error) {
 	}
 	config.ContentType = runtime.ContentTypeProtobuf
 	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
-	return kubernetes.NewForConfig(config)
+	client, err := clientFor(config)
+	if err != nil {
+		return nil, err
+	}
+	return kubernetes.NewForConfigAndClient(config, client)
 }
 
 // Do calls do with a client.

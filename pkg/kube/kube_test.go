@@ -107,7 +107,8 @@ func TestAwaitGivesUpWithTheLastAnswer(t *testing.T) {
 		w.Add(pod("first"))
 		return w, nil
 	}
-	err := Await(step.WithLimit(t.Context(), 50*time.Millisecond), open, called("second"), func() string { return "because" })
+	err := Await(step.WithLimit(t.Context(), 50*time.Millisecond), open, called("second"),
+		func() string { return "because" })
 	if err == nil || err.Error() != "not within 50ms: it is first\nbecause" {
 		t.Errorf("got %v", err)
 	}
@@ -126,7 +127,10 @@ func TestWhatTheServerRefusesForEverIsNotRetried(t *testing.T) {
 		}
 	}
 	services := schema.GroupResource{Resource: "services"}
-	for _, err := range []error{status(500, "etcdserver: leader changed"), apierrors.NewForbidden(services, "a", nil), apierrors.NewNotFound(services, "a")} {
+	for _, err := range []error{
+		status(500, "etcdserver: leader changed"), apierrors.NewForbidden(services, "a", nil),
+		apierrors.NewNotFound(services, "a"),
+	} {
 		if permanent(err) {
 			t.Errorf("%v is not retried", err)
 		}

@@ -17,7 +17,8 @@ func applied(live, o *Object) bool {
 		if entry.Manager != FieldManager || entry.Operation != metav1.ManagedFieldsOperationApply {
 			continue
 		}
-		if entry.APIVersion != o.GetAPIVersion() || entry.FieldsV1 == nil || json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields) != nil {
+		if entry.APIVersion != o.GetAPIVersion() || entry.FieldsV1 == nil ||
+			json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields) != nil {
 			return false
 		}
 	}

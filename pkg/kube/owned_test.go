@@ -84,10 +84,11 @@ func TestApplied(t *testing.T) {
 		}
 	}
 	for from, to := range map[string]string{
-		"10.96.0.10":              "10.96.0.11",
-		"selector: {k8s-app":      "selector: {app",
-		"  finalizers: [b]\n":     "",
-		"  clusterIP: 10.96.0.10": "  clusterIP: 10.96.0.10\n  sessionAffinity: None", // the same value, but not ours yet
+		"10.96.0.10":          "10.96.0.11",
+		"selector: {k8s-app":  "selector: {app",
+		"  finalizers: [b]\n": "",
+		// the same value, but not ours yet
+		"  clusterIP: 10.96.0.10": "  clusterIP: 10.96.0.10\n  sessionAffinity: None",
 		"port: 53":                "port: 53, targetPort: 53",
 	} {
 		if applied(one(liveService, "", ""), one(appliedService, from, to)) {

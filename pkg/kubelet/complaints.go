@@ -38,7 +38,8 @@ func complaints(log string, count int) string {
 // program prints that ends at its start.
 func isComplaint(line string) bool {
 	info := strings.HasPrefix(line, "I") && strings.Contains(line, "] ")
-	return line != "" && !info && !slices.ContainsFunc(consequences, func(c string) bool { return strings.Contains(line, c) })
+	follows := slices.ContainsFunc(consequences, func(c string) bool { return strings.Contains(line, c) })
+	return line != "" && !info && !follows
 }
 
 // messageOf is a line without time, place and numbers: an interval may grow.

@@ -62,7 +62,9 @@ func (c Configuration) encode(resolv string, controlPlane bool) ([]byte, error) 
 	}
 	if c.SmallDisk {
 		k.ImageGCHighThresholdPercent = new(int32(100))
-		k.EvictionHard = map[string]string{"nodefs.available": "0%", "nodefs.inodesFree": "0%", "imagefs.available": "0%", "imagefs.inodesFree": "0%"}
+		k.EvictionHard = map[string]string{
+			"nodefs.available": "0%", "nodefs.inodesFree": "0%", "imagefs.available": "0%", "imagefs.inodesFree": "0%",
+		}
 	}
 	if c.KeepOOMScore {
 		// -999, the default, is not permitted here: the kubelet would fail twice and wait after each failure.
@@ -120,7 +122,9 @@ func (o NodeSettings) limits() []limit {
 			return *resource.NewQuantity(int64(runtime.NumCPU()), resource.DecimalSI), nil
 		}},
 		{"nodeMemory", "memory", o.Memory, func() (resource.Quantity, error) { return inBytes(kernel.MemoryTotal()) }},
-		{"nodeDisk", "ephemeral-storage", o.Disk, func() (resource.Quantity, error) { return inBytes(filesystem.TotalBytes(host.Files{}, Dir)) }},
+		{"nodeDisk", "ephemeral-storage", o.Disk, func() (resource.Quantity, error) {
+			return inBytes(filesystem.TotalBytes(host.Files{}, Dir))
+		}},
 	}
 	return slices.DeleteFunc(all, func(l limit) bool { return l.wanted.IsZero() })
 }
@@ -147,7 +151,7 @@ func (o NodeSettings) Problems() error {
 			return err
 		}
 		have, _ := l.have()
-		return &step.Problem{Name: "node-size", Text: fmt.Sprintf("%s: %s is more than the %s that this host has", l.field, l.wanted.String(), have.String()),
-			Remedy: "give less, or leave it out"}
+		text := fmt.Sprintf("%s: %s is more than the %s that this host has", l.field, l.wanted.String(), have.String())
+		return &step.Problem{Name: "node-size", Text: text, Remedy: "give less, or leave it out"}
 	})
 }

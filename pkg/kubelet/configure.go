@@ -89,7 +89,8 @@ func HasResolver(files host.Files) bool {
 	if path != resolvFile {
 		text, _ = files.Read(strings.TrimPrefix(path, "/host")) // a missing file names no server
 	}
-	return slices.ContainsFunc(strings.Split(string(text), "\n"), func(line string) bool { return nameServer(line) != "" })
+	lines := strings.Split(string(text), "\n")
+	return slices.ContainsFunc(lines, func(line string) bool { return nameServer(line) != "" })
 }
 
 // nameServer returns the address in a line of resolv.conf; "" if it has none.

@@ -90,5 +90,8 @@ func removeNew(ctx context.Context, kind string, before []string, list func(cont
 	if err != nil {
 		return err
 	}
-	return netfilter.DeleteEmptyNft(ctx, kind, slices.DeleteFunc(now, func(name string) bool { return !netfilter.OfIptables(name) || slices.Contains(before, name) }))
+	added := slices.DeleteFunc(now, func(name string) bool {
+		return !netfilter.OfIptables(name) || slices.Contains(before, name)
+	})
+	return netfilter.DeleteEmptyNft(ctx, kind, added)
 }

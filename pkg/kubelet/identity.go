@@ -73,7 +73,8 @@ func (i Identity) workerDiff() (step.Diff, error) {
 func (i Identity) lapsed(reason string) error {
 	return &step.Problem{
 		Name: "node-certificate", Firm: true, Text: currentPair + ": " + reason,
-		Remedy: "run `kube-bootstrap token create --node NAME` with the name of this host, " + i.HostName + ", on a control plane, and the command that it prints here",
+		Remedy: "run `kube-bootstrap token create --node NAME` with the name of this host, " + i.HostName +
+			", on a control plane, and the command that it prints here",
 	}
 }
 
@@ -85,7 +86,8 @@ func (i Identity) kubeconfigDiff() (step.Diff, error) {
 		return nil, err
 	}
 	now, readErr := readKubeconfig(i.Files)
-	if err != nil || readErr != nil || now.Server != i.Server || now.PairFile != currentPair || !bytes.Equal(bytes.TrimSpace(now.Authority), bytes.TrimSpace(authority)) {
+	trusts := bytes.Equal(bytes.TrimSpace(now.Authority), bytes.TrimSpace(authority))
+	if err != nil || readErr != nil || now.Server != i.Server || now.PairFile != currentPair || !trusts {
 		return step.Diff{"write " + Kubeconfig}, nil
 	}
 	return nil, nil
@@ -148,7 +150,9 @@ func (i Identity) writeKubeconfig() error {
 	if err != nil {
 		return err
 	}
-	data, err := pki.Kubeconfig{Server: i.Server, Authority: ca, User: "system:node:" + i.HostName, PairFile: currentPair}.Encode()
+	data, err := pki.Kubeconfig{
+		Server: i.Server, Authority: ca, User: "system:node:" + i.HostName, PairFile: currentPair,
+	}.Encode()
 	if err != nil {
 		return err
 	}

@@ -15,20 +15,21 @@ import (
 const kubectlPath = "/usr/local/bin/kubectl"
 
 func kubectlScript(binary string) []byte {
-	return []byte("#!/bin/sh\n# Installed by kube-bootstrap, removed by `kube-bootstrap turndown`.\nexec " + binary + " kubectl \"$@\"\n")
+	return []byte("#!/bin/sh\n# Installed by kube-bootstrap, removed by `kube-bootstrap turndown`.\n" +
+		"exec " + binary + " kubectl \"$@\"\n")
 }
 
 // InstallKubectl installs a kubectl, which runs `binary kubectl`, on a host without one.
 func InstallKubectl(files host.Files, binary string) step.Step {
 	script := kubectlScript(binary)
 	missing := func() bool { return host.FindProgram(files, "kubectl") == "" }
-	s := step.When("kubectl", "install kubectl", "write "+kubectlPath, func(context.Context) (bool, error) { return missing(), nil },
-		func(context.Context) error {
-			if !missing() {
-				return nil
-			}
-			return files.Write(kubectlPath, script, 0o755)
-		})
+	needed := func(context.Context) (bool, error) { return missing(), nil }
+	s := step.When("kubectl", "install kubectl", "write "+kubectlPath, needed, func(context.Context) error {
+		if !missing() {
+			return nil
+		}
+		return files.Write(kubectlPath, script, 0o755)
+	})
 	s.Undo = func(context.Context) error {
 		now, err := files.Read(kubectlPath)
 		if err == nil && string(now) != string(script) {

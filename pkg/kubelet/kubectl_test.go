@@ -3,23 +3,10 @@ package kubelet
 import (
 	"testing"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 const testBinary = "/opt/kube-bootstrap"
-
-func TestInstallKubectl(t *testing.T) {
-	alone(t)
-	k := fresh(t, true)
-	s := InstallKubectl(k.Files, testBinary)
-	hosttest.Contract(t, world(t, k.Files), s)
-	must.NoError(t, s.Apply(t.Context()))
-	out, err := k.Files.Read(kubectlPath)
-	if want := string(kubectlScript(testBinary)); err != nil || string(out) != want {
-		t.Errorf("%q, %v, want %q", out, err, want)
-	}
-}
 
 // TestKubectlOfTheUserStays: a kubectl that was installed before, in another
 // directory, or after the step.

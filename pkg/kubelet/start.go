@@ -237,7 +237,10 @@ const servingPair = pkiDir + "/kubelet-server-current.pem"
 func Held() []pki.CertificateFile {
 	const remedy = "see in `docker logs kubelet` why the kubelet has not renewed its certificate"
 	return []pki.CertificateFile{
-		{Name: "kubelet-client", Path: currentPair, Purpose: "the kubelet shows it to the API server", RenewedBy: "kubelet", Remedy: remedy},
+		{
+			Name: "kubelet-client", Path: currentPair, Purpose: "the kubelet shows it to the API server",
+			RenewedBy: "kubelet", Remedy: remedy,
+		},
 		{Name: Serving, Path: servingPair, Purpose: "the kubelet serves with it", RenewedBy: "kubelet", Remedy: remedy},
 	}
 }

@@ -16,14 +16,16 @@ import (
 )
 
 // sysctlRecord contains the former kernel settings by name; none if it was lost.
-var sysctlRecord = host.Record[map[string]string]{Path: host.StateDir + "/sysctls.json", Valid: func(values map[string]string) error {
+var sysctlRecord = host.Record[map[string]string]{Path: host.StateDir + "/sysctls.json", Valid: validSysctls}
+
+func validSysctls(values map[string]string) error {
 	for name, value := range values {
 		if _, err := strconv.Atoi(value); err != nil || !slices.Contains(sysctls, name) {
 			return fmt.Errorf("%q = %q is not a kernel setting that was kept", name, value)
 		}
 	}
 	return nil
-}}
+}
 
 //go:embed sysctls.txt
 var sysctlNames string
@@ -59,7 +61,8 @@ func RememberSysctls(files host.Files) step.Step {
 func hasBeen(files host.Files) bool { return files.Exists(Kubeconfig) || files.Exists(BootstrapConfig) }
 
 func leaveSysctls(ctx context.Context) {
-	step.Leave(ctx, "kernel settings: the values from before are not known, as "+sysctlRecord.Path+" was lost; they stay until the next boot")
+	step.Leave(ctx, "kernel settings: the values from before are not known, as "+sysctlRecord.Path+
+		" was lost; they stay until the next boot")
 }
 
 func restoreSysctls(ctx context.Context, files host.Files) error {

@@ -147,7 +147,9 @@ func (p Retry) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // retryAfterAnswer reports whether to retry, after which pause, and the reason to
 // display.
-func retryAfterAnswer(req *http.Request, resp *http.Response, err error, try int) (wait time.Duration, reason string, again bool) {
+func retryAfterAnswer(
+	req *http.Request, resp *http.Response, err error, try int,
+) (wait time.Duration, reason string, again bool) {
 	harmless := req.Method == http.MethodGet || req.Method == http.MethodHead
 	if err != nil {
 		return Backoff(try), err.Error(), harmless && IsTransient(err)
@@ -199,7 +201,8 @@ func IsTransient(err error) bool {
 	_, broken := errors.AsType[*BrokenError](err)
 	// net/http returns net.ErrClosed if the connection broke while it sent the
 	// request.
-	if stalled || broken || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) {
+	if stalled || broken || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) ||
+		errors.Is(err, net.ErrClosed) {
 		return true
 	}
 	if operation, ok := errors.AsType[*net.OpError](err); ok {

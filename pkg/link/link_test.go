@@ -50,7 +50,8 @@ func busyOnce(t *testing.T, status int, header string) (url string, bodies *[]st
 
 func TestPatientSendsABodyAgain(t *testing.T) {
 	url, bodies := busyOnce(t, http.StatusTooManyRequests, "0")
-	resp, err := (&http.Client{Transport: Retry{Next: http.DefaultTransport}}).Post(url, "text/plain", strings.NewReader("a manifest"))
+	resp, err := (&http.Client{Transport: Retry{Next: http.DefaultTransport}}).Post(url, "text/plain",
+		strings.NewReader("a manifest"))
 	must.NoError(t, err)
 	defer resp.Body.Close()
 	if got := strings.Join(*bodies, "|"); resp.StatusCode != http.StatusOK || got != "a manifest|a manifest" {
@@ -71,7 +72,8 @@ func TestPatientLeavesAStreamToItsCaller(t *testing.T) {
 
 func TestPatientDoesNotRepeatUnbidden(t *testing.T) {
 	url, bodies := busyOnce(t, http.StatusBadGateway, "")
-	resp, err := (&http.Client{Transport: Retry{Next: http.DefaultTransport}}).Post(url, "text/plain", strings.NewReader("a manifest"))
+	resp, err := (&http.Client{Transport: Retry{Next: http.DefaultTransport}}).Post(url, "text/plain",
+		strings.NewReader("a manifest"))
 	must.NoError(t, err)
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusBadGateway || len(*bodies) != 1 {

@@ -71,7 +71,10 @@ func removeBootUnit(ctx context.Context, files host.Files, units initsystem.Unit
 var unitFiles embed.FS
 
 func bootFile(units initsystem.Units, binary string, limit time.Duration) host.File {
-	values := map[string]any{"Binary": binary, "Seconds": int((step.Longest(limit) + bootSlack).Seconds()), "Path": initsystem.UnitPath(units, bootUnit)}
+	values := map[string]any{
+		"Binary": binary, "Seconds": int((step.Longest(limit) + bootSlack).Seconds()),
+		"Path": initsystem.UnitPath(units, bootUnit),
+	}
 	return initsystem.ServiceFile(units, bootUnit, unitFiles, values)
 }
 
@@ -86,7 +89,10 @@ func (o Overlay) Boot(ctx context.Context) error {
 		return err
 	}
 	var lease subnet.Lease
-	if err := step.Until(ctx, func(context.Context) (err error) { lease, err = o.Lease(); return err }, nil); err != nil {
+	if err := step.Until(ctx, func(context.Context) (err error) {
+		lease, err = o.Lease()
+		return err
+	}, nil); err != nil {
 		return fmt.Errorf("wait for this host's subnet: %w", err)
 	}
 	data, _, err := goalFor(ctx, files, lease)

@@ -16,7 +16,7 @@ const dockerTable = "ip docker-bridges"
 
 // dockerJumps are the jumps that every version of Docker creates.
 var dockerJumps = []netfilter.Jump{
-	{Table: userChain.table, From: "FORWARD", To: userChain.chain},
+	{Table: userChain.Table, From: "FORWARD", To: userChain.Chain},
 	{Table: "nat", From: "PREROUTING", To: "DOCKER"},
 	{Table: "nat", From: "OUTPUT", To: "DOCKER"},
 }
@@ -30,7 +30,8 @@ var forwardJumps = []string{"DOCKER-FORWARD", "DOCKER"}
 // themselves, because a container may be starting or stopping.
 func (d Daemon) repairChains(ctx context.Context, now settings) error {
 	const limit = time.Second
-	missing, err := step.Persists(ctx, limit, func(ctx context.Context) (step.Diff, error) { return d.chainsDiff(ctx, now) })
+	missing, err := step.Persists(ctx, limit,
+		func(ctx context.Context) (step.Diff, error) { return d.chainsDiff(ctx, now) })
 	if err != nil || !missing {
 		return err
 	}
@@ -84,14 +85,14 @@ func missingChains(chains *netfilter.Chains) (missing []string, err error) {
 // The chain of containers has none if no port is published.
 func forwards(chains *netfilter.Chains) (bool, error) {
 	for _, to := range forwardJumps {
-		missing, err := chains.Missing(netfilter.Jump{Table: userChain.table, From: "FORWARD", To: to})
+		missing, err := chains.Missing(netfilter.Jump{Table: userChain.Table, From: "FORWARD", To: to})
 		if err != nil {
 			return false, err
 		}
 		if len(missing) > 0 {
 			continue
 		}
-		rules, err := chains.Rules(userChain.table, to)
+		rules, err := chains.Rules(userChain.Table, to)
 		return to == "DOCKER" || len(rules) > 0, err
 	}
 	return false, nil

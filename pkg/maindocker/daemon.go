@@ -25,7 +25,8 @@ type Daemon struct {
 // because Docker may not have read the file since its change.
 func (d Daemon) runningDiff(ctx context.Context, lease subnet.Lease) (diff step.Diff, err error) {
 	if Interrupted(d.Files) {
-		diff = append(diff, fmt.Sprintf("finish the restart of Docker, with %d containers", len(readPending(d.Files).Containers)))
+		diff = append(diff, fmt.Sprintf("finish the restart of Docker, with %d containers",
+			len(readPending(d.Files).Containers)))
 	}
 	network, err := d.networkDiff(ctx, lease)
 	if err != nil {
@@ -49,7 +50,8 @@ func (d Daemon) networkDiff(ctx context.Context, lease subnet.Lease) (step.Diff,
 		return step.Diff{"restart Docker: it has no bridge network"}, err
 	}
 	ipam := net.IPAM.Config[0]
-	if ipam.Subnet == lease.Subnet.Masked() && ipam.Gateway == lease.Subnet.Addr() && ipam.IPRange == lowerHalf(lease.Subnet) &&
+	if ipam.Subnet == lease.Subnet.Masked() && ipam.Gateway == lease.Subnet.Addr() &&
+		ipam.IPRange == lowerHalf(lease.Subnet) &&
 		net.Options["com.docker.network.driver.mtu"] == fmt.Sprint(lease.MTU) &&
 		net.Options["com.docker.network.bridge.enable_ip_masquerade"] == "false" {
 		return nil, nil

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/netfilter"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/subnet"
@@ -46,26 +45,18 @@ const (
 	nftTable     = "inet kube-bootstrap"
 )
 
-// place is a chain that contains rules of kube-bootstrap.
-type place struct{ table, chain string }
-
 var (
-	userChain = place{"filter", "DOCKER-USER"}
-	rawChain  = place{"raw", "PREROUTING"}
+	userChain = netfilter.Place{Table: "filter", Chain: "DOCKER-USER"}
+	rawChain  = netfilter.Place{Table: "raw", Chain: "PREROUTING"}
 )
 
-// inPlaces calls do for each of the chains that this kernel has. Without the table
+// placesIn returns the chains of this kernel that contain rules of kube-bootstrap. Without the table
 // raw, Docker drops nothing there.
-func inPlaces(do func(place, *netfilter.Chains) error) error {
-	chains, err := netfilter.ReadChains()
-	if err != nil {
-		return err
+func placesIn(chains *netfilter.Chains) []netfilter.Place {
+	if chains.HasTable(rawChain.Table, rawChain.Chain) {
+		return []netfilter.Place{userChain, rawChain}
 	}
-	err = do(userChain, chains)
-	if chains.HasTable(rawChain.table, rawChain.chain) {
-		err = errors.Join(err, do(rawChain, chains))
-	}
-	return err
+	return []netfilter.Place{userChain}
 }
 
 // firewall is a set of iptables rules or an nftables table.
@@ -75,8 +66,8 @@ type firewall struct {
 }
 
 // accept returns a rule in the words and the order of iptables-save.
-func accept(p place, comment string, match ...string) netfilter.Rule {
-	return netfilter.Rule{Table: p.table, Chain: p.chain, Spec: append(match, "-m", "comment", "--comment", comment, "-j", "ACCEPT")}
+func accept(at netfilter.Place, comment string, match ...string) netfilter.Rule {
+	return netfilter.Rule{At: at, Spec: append(match, "-m", "comment", "--comment", comment, "-j", "ACCEPT")}
 }
 
 func acceptFrom(comment string, from netip.Prefix, to string) []netfilter.Rule {
@@ -141,7 +132,8 @@ func podMatches(lease subnet.Lease) []match {
 	return []match{
 		{"-s " + pods + " -i docker0 -o docker0", "ip saddr " + pods + ` iifname "docker0" oifname "docker0"`},
 		{"-d " + pods + " -i docker0 -o docker0", "ip daddr " + pods + ` iifname "docker0" oifname "docker0"`},
-		{"-d " + pods + " -o docker0 -m conntrack --ctstate DNAT", "ip daddr " + pods + ` oifname "docker0" ct status dnat`},
+		{"-d " + pods + " -o docker0 -m conntrack --ctstate DNAT",
+			"ip daddr " + pods + ` oifname "docker0" ct status dnat`},
 		{"-i docker0 -m conntrack --ctstate DNAT", `iifname "docker0" ct status dnat`},
 		{"-o docker0 -m conntrack --ctstate DNAT --ctdir REPLY", `oifname "docker0" ct status dnat ct direction reply`},
 	}
@@ -165,13 +157,16 @@ func tableFor(link string, lease subnet.Lease, hosts netip.Prefix, mark string) 
 	}
 	comment := fmt.Sprintf("%s %.6x", ourComment, sha256.Sum256([]byte(fmt.Sprint(from, pods, value))))
 	chain := func(hook string, matches ...string) string {
-		text := "\tchain " + hook + " {\n\t\ttype filter hook " + hook + " priority " + beforeDocker[hook] + "; policy accept;\n"
+		text := "\tchain " + hook + " {\n\t\ttype filter hook " + hook + " priority " + beforeDocker[hook] +
+			"; policy accept;\n"
 		for _, m := range matches {
 			text += "\t\t" + m + " meta mark set meta mark or " + value + " comment \"" + comment + "\"\n"
 		}
 		return text + "\t}\n"
 	}
-	return &netfilter.NftTable{Name: nftTable, Body: chain("prerouting", from) + chain("forward", pods...), Comment: comment}
+	return &netfilter.NftTable{
+		Name: nftTable, Body: chain("prerouting", from) + chain("forward", pods...), Comment: comment,
+	}
 }
 
 // beforeDocker is the priority of a chain that precedes Docker's for the same hook.
@@ -187,27 +182,33 @@ func (f firewall) diff(ctx context.Context) (step.Diff, error) {
 }
 
 func (f firewall) rulesDiff() (diff step.Diff, err error) {
-	err = inPlaces(func(p place, chains *netfilter.Chains) error {
-		for _, r := range f.rulesOf(p) {
+	chains, err := netfilter.ReadChains()
+	if err != nil {
+		return nil, err
+	}
+	for _, at := range placesIn(chains) {
+		for _, r := range f.rulesOf(at) {
 			has, err := chains.Has(r)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			if !has {
-				diff = append(diff, "add rule "+p.chain+" "+strings.Join(r.Spec, " "))
+				diff = append(diff, "add rule "+at.Chain+" "+strings.Join(r.Spec, " "))
 			}
 		}
-		others, err := chains.Others(p.table, p.chain, commentMark, f.rulesOf(p))
-		for _, text := range others {
-			diff = append(diff, "delete rule "+p.chain+" "+text)
+		others, err := chains.Others(at, commentMark, f.rulesOf(at))
+		if err != nil {
+			return nil, err
 		}
-		return err
-	})
-	return diff, err
+		for _, text := range others {
+			diff = append(diff, "delete rule "+at.Chain+" "+text)
+		}
+	}
+	return diff, nil
 }
 
-func (f firewall) rulesOf(p place) []netfilter.Rule {
-	return slices.DeleteFunc(slices.Clone(f.rules), func(r netfilter.Rule) bool { return r.Table != p.table })
+func (f firewall) rulesOf(at netfilter.Place) []netfilter.Rule {
+	return slices.DeleteFunc(slices.Clone(f.rules), func(r netfilter.Rule) bool { return r.At != at })
 }
 
 func (f firewall) tableDiff(ctx context.Context) (step.Diff, error) {
@@ -225,32 +226,32 @@ func (f firewall) tableDiff(ctx context.Context) (step.Diff, error) {
 	return step.Diff{"add table " + nftTable + " of nftables"}, nil
 }
 
-// apply adds the new rules before it deletes the old ones, so that traffic is
+// apply sets the new rules or the new table before it removes those of the other kind, so that traffic is
 // never interrupted.
 func (f firewall) apply(ctx context.Context) error {
-	err := inPlaces(func(p place, _ *netfilter.Chains) error {
-		return host.Each(f.rulesOf(p), netfilter.AddRule)
-	})
+	if f.table != nil {
+		return errors.Join(netfilter.SetNftTable(ctx, *f.table), f.setRules(ctx))
+	}
+	if err := f.setRules(ctx); err != nil {
+		return err
+	}
+	return netfilter.DeleteNftTable(ctx, nftTable)
+}
+
+// setRules also deletes outdated rules.
+func (f firewall) setRules(ctx context.Context) error {
+	chains, err := netfilter.ReadChains()
 	if err != nil {
 		return err
 	}
-	if f.table == nil {
-		return errors.Join(f.removeOtherRules(), netfilter.DeleteNftTable(ctx, nftTable))
-	}
-	return errors.Join(netfilter.SetNftTable(ctx, *f.table), f.removeOtherRules())
-}
-
-func (f firewall) removeOtherRules() error {
-	return inPlaces(func(p place, _ *netfilter.Chains) error {
-		return netfilter.DeleteOtherRules(p.table, p.chain, commentMark, f.rulesOf(p))
-	})
+	return chains.SetRules(ctx, commentMark, f.rules, placesIn(chains)...)
 }
 
 // removeFirewall does not need the lease: it finds our rules by the prefix of
 // their comments and our table by its name. Docker owns the chain.
 func removeFirewall(ctx context.Context) error {
 	left, err := Left()
-	errs := []error{err, netfilter.UnreadProblem(), firewall{}.removeOtherRules(), netfilter.DeleteNftTable(ctx, nftTable)}
+	errs := []error{err, netfilter.UnreadProblem(), firewall{}.setRules(ctx), netfilter.DeleteNftTable(ctx, nftTable)}
 	if len(left) > 0 {
 		errs = append(errs, dropRawTable(ctx))
 	}
@@ -261,7 +262,7 @@ func removeFirewall(ctx context.Context) error {
 // first rule and never removes it.
 func dropRawTable(ctx context.Context) error {
 	tables, err := netfilter.NftTables(ctx)
-	if table := "ip " + rawChain.table; err == nil && slices.Contains(tables, table) {
+	if table := "ip " + rawChain.Table; err == nil && slices.Contains(tables, table) {
 		err = netfilter.DeleteEmptyNft(ctx, "table", []string{table})
 	}
 	return err
@@ -269,12 +270,18 @@ func dropRawTable(ctx context.Context) error {
 
 // Left lists our rules that remain.
 func Left() (left []string, err error) {
-	err = inPlaces(func(p place, chains *netfilter.Chains) error {
-		rules, err := chains.Others(p.table, p.chain, commentMark, nil)
-		for _, rule := range rules {
-			left = append(left, "rule "+p.chain+" "+rule)
+	chains, err := netfilter.ReadChains()
+	if err != nil {
+		return nil, err
+	}
+	for _, at := range placesIn(chains) {
+		rules, err := chains.Others(at, commentMark, nil)
+		if err != nil {
+			return left, err
 		}
-		return err
-	})
-	return left, err
+		for _, rule := range rules {
+			left = append(left, "rule "+at.Chain+" "+rule)
+		}
+	}
+	return left, nil
 }

@@ -30,7 +30,7 @@ func forwardPolicy() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return chains.Policy(userChain.table, "FORWARD")
+	return chains.Policy(userChain.Table, "FORWARD")
 }
 
 // keepPolicy restores the policy DROP. A chain that dropped nothing before is left as it is.
@@ -46,5 +46,5 @@ func keepPolicy(files host.Files) error {
 	if err != nil || now == drop {
 		return err
 	}
-	return netfilter.SetPolicy(userChain.table, "FORWARD", drop)
+	return netfilter.SetPolicy(userChain.Table, "FORWARD", drop)
 }

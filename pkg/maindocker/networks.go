@@ -42,8 +42,11 @@ func (n ClusterNetworks) NetworkProblems(ctx context.Context, engine *docker.Eng
 		}
 		for _, subnet := range other.Subnets {
 			for _, ours := range n.overlapping(subnet) {
-				errs = append(errs, &step.Problem{Name: "network-overlap", Text: ours + " overlaps the Docker network " + other.Name + fmt.Sprintf(" (%s)", subnet),
-					Remedy: "remove it (`docker network rm " + other.Name + "`) and create it again with another --subnet"})
+				errs = append(errs,
+					&step.Problem{Name: "network-overlap",
+						Text: ours + " overlaps the Docker network " + other.Name + fmt.Sprintf(" (%s)", subnet),
+						Remedy: "remove it (`docker network rm " + other.Name +
+							"`) and create it again with another --subnet"})
 			}
 		}
 	}
@@ -60,8 +63,11 @@ func (n ClusterNetworks) PoolProblems(ctx context.Context, files host.Files, eng
 	var errs []error
 	for _, p := range pools {
 		for _, ours := range n.overlapping(p) {
-			errs = append(errs, &step.Problem{Name: "network-overlap", Text: ours + fmt.Sprintf(" overlaps %s, from which Docker takes new networks", p),
-				Remedy: "choose another network, or set other default-address-pools in " + daemonJSON + " and restart Docker"})
+			errs = append(errs,
+				&step.Problem{Name: "network-overlap",
+					Text: ours + fmt.Sprintf(" overlaps %s, from which Docker takes new networks", p),
+					Remedy: "choose another network, or set other default-address-pools in " + daemonJSON +
+						" and restart Docker"})
 		}
 	}
 	return errors.Join(errs...)
@@ -102,7 +108,8 @@ func poolBases(owner settings) (all []netip.Prefix) {
 // https://github.com/moby/moby/issues/40388
 // https://github.com/moby/moby/blob/docker-v29.7.2/daemon/libnetwork/ipamutils/utils.go#L10-L18
 var dockerPools = []netip.Prefix{
-	netip.MustParsePrefix("172.17.0.0/16"), netip.MustParsePrefix("172.18.0.0/15"), netip.MustParsePrefix("172.20.0.0/14"), netip.MustParsePrefix("172.24.0.0/13"),
+	netip.MustParsePrefix("172.17.0.0/16"), netip.MustParsePrefix("172.18.0.0/15"),
+	netip.MustParsePrefix("172.20.0.0/14"), netip.MustParsePrefix("172.24.0.0/13"),
 	netip.MustParsePrefix("192.168.0.0/16"),
 }
 
@@ -124,7 +131,8 @@ func RestartProblem(ctx context.Context, engine *docker.Engine) error {
 		return err
 	}
 	return &step.Problem{
-		Name: "auto-remove", Text: "Docker must be restarted, and then removes containers that were started with --rm, with their data: " + strings.Join(names, ", "),
+		Name: "auto-remove", Text: "Docker must be restarted, and then removes containers that were started with " +
+			"--rm, with their data: " + strings.Join(names, ", "),
 		Remedy: "stop them, or start them again without --rm; they are lost if you ignore this",
 	}
 }

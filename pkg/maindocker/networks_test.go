@@ -21,7 +21,9 @@ func TestPools(t *testing.T) {
 	}{
 		"of the engine":  {answer("10.98.0.0/16"), []string{"10.98.0.0/16"}},
 		"after a reload": {answer("invalid Prefix"), []string{"10.99.0.0/16", "fd00::/48"}},
-		"none":           {nil, []string{"172.17.0.0/16", "172.18.0.0/15", "172.20.0.0/14", "172.24.0.0/13", "192.168.0.0/16"}},
+		"none": {nil, []string{
+			"172.17.0.0/16", "172.18.0.0/15", "172.20.0.0/14", "172.24.0.0/13", "192.168.0.0/16",
+		}},
 	} {
 		h.info = c.info
 		got, err := poolsOf(t.Context(), d.Files, d.Engine())

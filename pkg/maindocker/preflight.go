@@ -25,14 +25,18 @@ const oldestAPI = 44
 // share mounts in the directory.
 func (d Daemon) Problems(ctx context.Context, sharedDir string) error {
 	now, err := readSettings(d.Files)
-	return errors.Join(d.problem(ctx), err, settingsProblems(now), UnitFlagProblems(commandLine(d.Files)), unitProblems(d.Files, sharedDir))
+	return errors.Join(d.problem(ctx), err, settingsProblems(now), UnitFlagProblems(commandLine(d.Files)),
+		unitProblems(d.Files, sharedDir))
 }
 
 func (d Daemon) problem(ctx context.Context) error {
 	// The Docker that answers may run elsewhere, but the bootstrap Docker needs
 	// the executable on this host.
 	if host.FindProgram(d.Files, "dockerd") == "" {
-		return &step.Problem{Name: "docker-missing", Firm: true, Text: "dockerd is not installed on this host", Remedy: "install Docker (docker.io or docker-ce)"}
+		return &step.Problem{
+			Name: "docker-missing", Firm: true, Text: "dockerd is not installed on this host",
+			Remedy: "install Docker (docker.io or docker-ce)",
+		}
 	}
 	engine := d.Engine()
 	err := engine.Answers(ctx)
@@ -42,14 +46,19 @@ func (d Daemon) problem(ctx context.Context) error {
 	case err != nil && Interrupted(d.Files):
 		return nil // an interrupted run has stopped it: Resume starts it
 	case err != nil:
-		return &step.Problem{Name: "docker-stopped", Text: "Docker does not answer on " + engine.Address, Remedy: "start it: " + startCommand(d.Units.Init())}
+		return &step.Problem{
+			Name: "docker-stopped", Text: "Docker does not answer on " + engine.Address,
+			Remedy: "start it: " + startCommand(d.Units.Init()),
+		}
 	}
 	version, api, err := engine.Version(ctx)
 	if err != nil {
 		return err
 	}
 	if tooOld(api) {
-		return &step.Problem{Name: "docker-version", Text: fmt.Sprintf("Docker %s is too old", version), Remedy: "install 25.0 or later"}
+		return &step.Problem{
+			Name: "docker-version", Text: fmt.Sprintf("Docker %s is too old", version), Remedy: "install 25.0 or later",
+		}
 	}
 	return nil
 }
@@ -85,7 +94,8 @@ func restartCommand(init string) string {
 // usesNftables reads nothing else. rebuild sets live-restore, unless it is on.
 // https://github.com/moby/moby/blob/docker-v29.7.2/daemon/config/config.go#L664-L707
 var conflicting = []string{
-	"bip", "bridge", "b", "mtu", "fixed-cidr", "ip-masq", "iptables", "allow-direct-routing", "bridge-accept-fwmark", "config-file", "firewall-backend",
+	"bip", "bridge", "b", "mtu", "fixed-cidr", "ip-masq", "iptables", "allow-direct-routing", "bridge-accept-fwmark",
+	"config-file", "firewall-backend",
 	"default-gateway", liveRestore,
 }
 
@@ -101,7 +111,8 @@ func UnitFlagProblems(args []string) error {
 		if !hasValue && i+1 < len(args) && !strings.HasPrefix(args[i+1], "-") {
 			value = args[i+1]
 		}
-		harmless := (name == "iptables" || name == liveRestore) && value != "false" || name == "config-file" && value == daemonJSON || name == "firewall-backend" && value != "nftables"
+		harmless := (name == "iptables" || name == liveRestore) && value != "false" || name == "config-file" &&
+			value == daemonJSON || name == "firewall-backend" && value != "nftables"
 		if harmless || !slices.Contains(conflicting, name) {
 			continue
 		}
@@ -114,12 +125,14 @@ func flagProblem(name, value string) error {
 	flag := strings.TrimSpace("--" + name + " " + value)
 	if name == "firewall-backend" {
 		return &step.Problem{Name: "docker-flags",
-			Text:   fmt.Sprintf("Docker is started with %s, which must be a setting of %s", flag, daemonJSON),
-			Remedy: "set \"firewall-backend\" there, remove the flag from Docker's unit (with systemd, `systemctl cat docker` shows it), /etc/default/docker or /etc/conf.d/docker, and restart Docker"}
+			Text: fmt.Sprintf("Docker is started with %s, which must be a setting of %s", flag, daemonJSON),
+			Remedy: "set \"firewall-backend\" there, remove the flag from Docker's unit (with systemd, `systemctl " +
+				"cat docker` shows it), /etc/default/docker or /etc/conf.d/docker, and restart Docker"}
 	}
 	return &step.Problem{Name: "docker-flags",
-		Text:   fmt.Sprintf("Docker is started with %s, which conflicts with %s", flag, daemonJSON),
-		Remedy: "remove it from Docker's unit (with systemd, `systemctl cat docker` shows it), /etc/default/docker or /etc/conf.d/docker, and restart Docker"}
+		Text: fmt.Sprintf("Docker is started with %s, which conflicts with %s", flag, daemonJSON),
+		Remedy: "remove it from Docker's unit (with systemd, `systemctl cat docker` shows it), /etc/default/docker " +
+			"or /etc/conf.d/docker, and restart Docker"}
 }
 
 // settingsProblems returns a problem for each setting that disables docker0, or with which
@@ -131,13 +144,16 @@ func settingsProblems(owner settings) error {
 		if !set || key == "iptables" && value != false || key == "bridge" && value == "" {
 			continue
 		}
-		errs = append(errs, &step.Problem{Name: "docker-flags", Text: fmt.Sprintf("%s: %s is %v, so Docker does not manage docker0", daemonJSON, key, value),
+		errs = append(errs, &step.Problem{Name: "docker-flags",
+			Text:   fmt.Sprintf("%s: %s is %v, so Docker does not manage docker0", daemonJSON, key, value),
 			Remedy: "remove the key and restart Docker"})
 	}
 	for _, key := range slices.Sorted(maps.Keys(refused)) {
 		if why := refused[key](owner[key]); owner[key] != nil && why != "" {
-			errs = append(errs, &step.Problem{Name: "docker-settings", Text: daemonJSON + ": " + key + fmt.Sprintf(" is %v: ", owner[key]) + why,
-				Remedy: "remove or change the key and restart Docker", Firm: true})
+			errs = append(errs,
+				&step.Problem{Name: "docker-settings",
+					Text:   daemonJSON + ": " + key + fmt.Sprintf(" is %v: ", owner[key]) + why,
+					Remedy: "remove or change the key and restart Docker", Firm: true})
 		}
 	}
 	return errors.Join(errs...)

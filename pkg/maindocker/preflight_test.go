@@ -2,12 +2,8 @@ package maindocker
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"net/netip"
-	"os"
-	"os/exec"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -42,7 +38,8 @@ func TestUnitFlagProblems(t *testing.T) {
 		switch {
 		case want == "" && len(problems) != 0:
 			t.Errorf("%s: got %v", line, problems[0])
-		case want != "" && (len(problems) != 1 || problems[0].Name != "docker-flags" || !strings.Contains(problems[0].Text, want)):
+		case want != "" && (len(problems) != 1 || problems[0].Name != "docker-flags" ||
+			!strings.Contains(problems[0].Text, want)):
 			t.Errorf("%s: got %v, want %q", line, problems, want)
 		}
 	}
@@ -50,9 +47,12 @@ func TestUnitFlagProblems(t *testing.T) {
 
 func TestSettingsProblems(t *testing.T) {
 	for text, want := range map[string]int{
-		`{"bridge": "none"}`: 1, `{"iptables": false, "bridge": "br1"}`: 2, `{"iptables": true, "bridge": ""}`: 0, `{}`: 0,
-		`{"default-gateway": "172.17.0.9", "containerd-namespace": "k8s.io"}`: 2, `{"containerd-namespace": "moby", "rootless": false}`: 0,
-		`{"hosts": ["tcp://127.0.0.1:2375"]}`: 1, `{"hosts": ["tcp://127.0.0.1:2375", "unix:///var/run/docker.sock"]}`: 0, `{"hosts": []}`: 0,
+		`{"bridge": "none"}`: 1, `{"iptables": false, "bridge": "br1"}`: 2, `{"iptables": true, "bridge": ""}`: 0,
+		`{}`: 0,
+		`{"default-gateway": "172.17.0.9", "containerd-namespace": "k8s.io"}`: 2,
+		`{"containerd-namespace": "moby", "rootless": false}`:                 0,
+		`{"hosts": ["tcp://127.0.0.1:2375"]}`:                                 1,
+		`{"hosts": ["tcp://127.0.0.1:2375", "unix:///var/run/docker.sock"]}`:  0, `{"hosts": []}`: 0,
 	} {
 		s, err := decode([]byte(text))
 		must.NoError(t, err)
@@ -63,53 +63,19 @@ func TestSettingsProblems(t *testing.T) {
 }
 
 func TestOverlaps(t *testing.T) {
-	of := ClusterNetworks{"flannelNetwork": netip.MustParsePrefix("10.1.0.0/16"), "serviceNetwork": netip.MustParsePrefix("172.30.0.0/16"), "none": {}}
-	overlapped := map[string]string{"10.1.2.0/24": "flannelNetwork: 10.1.0.0/16", "10.0.0.0/8": "flannelNetwork: 10.1.0.0/16", "172.24.0.0/13": "serviceNetwork: 172.30.0.0/16", "10.2.0.0/16": ""}
+	of := ClusterNetworks{
+		"flannelNetwork": netip.MustParsePrefix("10.1.0.0/16"),
+		"serviceNetwork": netip.MustParsePrefix("172.30.0.0/16"), "none": {},
+	}
+	overlapped := map[string]string{
+		"10.1.2.0/24": "flannelNetwork: 10.1.0.0/16", "10.0.0.0/8": "flannelNetwork: 10.1.0.0/16",
+		"172.24.0.0/13": "serviceNetwork: 172.30.0.0/16", "10.2.0.0/16": "",
+	}
 	for other, want := range overlapped {
 		if got := strings.Join(of.overlapping(netip.MustParsePrefix(other)), " "); got != want {
 			t.Errorf("%s: %q, want %q", other, got, want)
 		}
 	}
-}
-
-// TestUnitProblems: a process with mounts of its own, as Docker's unit may give it, in place of dockerd.
-func TestUnitProblems(t *testing.T) {
-	for name, c := range map[string]struct {
-		args []string
-		want string
-	}{
-		"slave":          {[]string{"unshare", "-m", "--propagation", "slave", "sleep", "100"}, "is not shared"},
-		"shared":         {[]string{"unshare", "-m", "--propagation", "shared", "sleep", "100"}, ""},
-		"no mounts":      {[]string{"sleep", "100"}, ""},
-		"root directory": {[]string{"unshare", "-m", "-R", "/usr", "/bin/sleep", "100"}, "root directory /usr"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			files := host.Files{Root: t.TempDir()}
-			write(t, files, `{"pidfile": "/docker.pid"}`)
-			must.NoError(t, os.Symlink("/proc", files.Path("/proc")))
-			must.NoError(t, files.Write("/docker.pid", []byte(strconv.Itoa(startAsleep(t, c.args))+"\n"), 0o644))
-			problems := step.Problems(unitProblems(files, "/var/lib/kubelet"))
-			if c.want == "" && len(problems) > 0 || c.want != "" && (len(problems) != 1 || problems[0].Name != "docker-unit" || !strings.Contains(problems[0].Text, c.want)) {
-				t.Errorf("got %v", problems)
-			}
-		})
-	}
-}
-
-// startAsleep starts a program that ends as sleep, until the end of the test.
-func startAsleep(t *testing.T, args []string) int {
-	t.Helper()
-	sleeping := exec.Command(args[0], args[1:]...)
-	must.NoError(t, sleeping.Start())
-	t.Cleanup(func() { _ = sleeping.Process.Kill(); _ = sleeping.Wait() })
-	comm := fmt.Sprintf("/proc/%d/comm", sleeping.Process.Pid)
-	must.NoError(t, step.Until(t.Context(), func(context.Context) error {
-		if name, err := os.ReadFile(comm); err != nil || string(name) != "sleep\n" {
-			return fmt.Errorf("%s runs, %w", name, err)
-		}
-		return nil
-	}, nil))
-	return sleeping.Process.Pid
 }
 
 // TestHanging: systemd accepts the connections of a dockerd that hangs at its start.
@@ -136,7 +102,8 @@ func TestHanging(t *testing.T) {
 func TestAnAnswerAtTheLimitIsAnAnswer(t *testing.T) {
 	asking, cancel := context.WithCancel(t.Context())
 	cancel()
-	if unanswered(t.Context(), asking, nil) || !unanswered(t.Context(), asking, asking.Err()) || unanswered(asking, asking, asking.Err()) {
+	if unanswered(t.Context(), asking, nil) || !unanswered(t.Context(), asking, asking.Err()) ||
+		unanswered(asking, asking, asking.Err()) {
 		t.Error("an answer at the limit is taken for none")
 	}
 }
@@ -150,7 +117,9 @@ func TestTooOld(t *testing.T) {
 }
 
 func TestDockerThatIsNotThere(t *testing.T) {
-	d := Daemon{Units: initsystem.Open(), Engine: func() *docker.Engine { return docker.Open(t.TempDir() + "/none.sock") }}
+	d := Daemon{
+		Units: initsystem.Open(), Engine: func() *docker.Engine { return docker.Open(t.TempDir() + "/none.sock") },
+	}
 	problems := step.Problems(d.problem(t.Context()))
 	if len(problems) != 1 || problems[0].Name != "docker-stopped" && problems[0].Name != "docker-missing" {
 		t.Errorf("got %v", problems)
@@ -167,7 +136,9 @@ func (i initOnly) Init() string { return i.name }
 
 // The golden files are the units as a host gets them.
 func TestBootFile(t *testing.T) {
-	for init, golden := range map[string]string{"systemd": "network.service", "sysv": "network.sysv", "openrc": "network.openrc"} {
+	for init, golden := range map[string]string{
+		"systemd": "network.service", "sysv": "network.sysv", "openrc": "network.openrc",
+	} {
 		got := bootFile(initOnly{name: init}, "/var/lib/kube-bootstrap/bin/kube-bootstrap", 5*time.Minute)
 		hosttest.Golden(t, golden, got.Data)
 	}

@@ -33,7 +33,8 @@ func TestRebuildLeavesLiveRestoreAsItWas(t *testing.T) {
 			must.NoError(t, d.endRebuild(t.Context()))
 		}
 		now, err := readSettings(files)
-		if diff := differences(now, want); err != nil || len(diff) > 0 || len(now) != len(want) || files.Exists(rebuildFile) {
+		if diff := differences(now, want); err != nil || len(diff) > 0 || len(now) != len(want) ||
+			files.Exists(rebuildFile) {
 			t.Errorf("%s: afterwards %v, %v", owner, now, err)
 		}
 	}

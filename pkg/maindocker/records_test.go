@@ -12,7 +12,9 @@ import (
 )
 
 // damages are what may have become of a record.
-var damages = map[string]string{"empty": "", "garbage": "\x00\xff{{garbage: [\n\"x", "cut": `{"absent":fal`, "another value": `{}`}
+var damages = map[string]string{
+	"empty": "", "garbage": "\x00\xff{{garbage: [\n\"x", "cut": `{"absent":fal`, "another value": `{}`,
+}
 
 // movedHost is a host whose daemon.json was the owner's and has our settings.
 func movedHost(t *testing.T, owner string) host.Files {
@@ -67,7 +69,8 @@ func TestTheRecordOfDaemonJSON(t *testing.T) {
 				if is, err := moved(files); !is || err != nil {
 					t.Errorf("moved: %t, %v", is, err)
 				}
-				if diff, err := recordsDiff(files); len(diff) != 1 || err != nil || !strings.Contains(diff.String(), "is damaged") {
+				if diff, err := recordsDiff(files); len(diff) != 1 || err != nil ||
+					!strings.Contains(diff.String(), "is damaged") {
 					t.Errorf("before: %s, %v", diff, err)
 				}
 				if lost, err := recoverOriginal(files); lost == nil || err != nil {
@@ -114,7 +117,11 @@ func TestADamagedRestartIsStillOne(t *testing.T) {
 }
 
 func TestDefaultAddress(t *testing.T) {
-	taken := []links.Route{{Dst: netip.MustParsePrefix("172.17.0.0/16"), Link: "br-1"}, {Dst: netip.MustParsePrefix("0.0.0.0/0"), Link: "eth0"}, {Dst: netip.MustParsePrefix("172.18.0.0/16"), Link: "docker0"}}
+	taken := []links.Route{
+		{Dst: netip.MustParsePrefix("172.17.0.0/16"), Link: "br-1"},
+		{Dst: netip.MustParsePrefix("0.0.0.0/0"), Link: "eth0"},
+		{Dst: netip.MustParsePrefix("172.18.0.0/16"), Link: "docker0"},
+	}
 	pools, err := decode([]byte(`{"default-address-pools": [{"base": "10.20.0.0/16", "size": 24}]}`))
 	must.NoError(t, err)
 	if got := defaultAddress(settings{}, taken).String(); got != "172.18.0.1/16" {

@@ -192,7 +192,8 @@ func (d Daemon) stop(ctx context.Context) error {
 	engine := d.Engine()
 	return step.Until(ctx, func(ctx context.Context) error {
 		if engine.Answers(ctx) == nil {
-			return errors.New("Docker still answers although its service was stopped; start it by its service, not by hand")
+			return errors.New("Docker still answers although its service was stopped; start it by its service, not " +
+				"by hand")
 		}
 		return nil
 	}, nil)
@@ -235,7 +236,8 @@ func (d Daemon) startContainers(ctx context.Context, p pending) error {
 	engine := d.Engine()
 	step.Report(ctx, fmt.Sprintf("starting %d containers", len(p.Containers)), 0, 0)
 	failed := restart.Start(ctx, engine, p.Containers)
-	if err := engine.Answers(ctx); len(failed) > 0 && err != nil { // Docker has ended meanwhile: the next run tries again
+	// Docker has ended meanwhile: the next run tries again
+	if err := engine.Answers(ctx); len(failed) > 0 && err != nil {
 		return errors.Join(append(failed, err)...)
 	}
 	for _, err := range failed {

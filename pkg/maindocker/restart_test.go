@@ -100,7 +100,10 @@ func (h *fakeHost) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		_ = json.NewEncoder(w).Encode(list)
 	case strings.HasSuffix(path, theContainer+"/json"):
-		_ = json.NewEncoder(w).Encode(map[string]any{"Id": theContainer, "Name": "/web", "State": map[string]any{"Running": true}, "HostConfig": map[string]any{}})
+		_ = json.NewEncoder(w).Encode(map[string]any{
+			"Id": theContainer, "Name": "/web", "State": map[string]any{"Running": true},
+			"HostConfig": map[string]any{},
+		})
 	case strings.HasSuffix(path, theContainer+"/start") && h.broken:
 		http.Error(w, `{"message": "its mount is gone"}`, http.StatusBadRequest)
 	case strings.HasSuffix(path, theContainer+"/start"):
@@ -120,7 +123,10 @@ func startedHost(t *testing.T, init string, liveRestore bool) (*fakeHost, Daemon
 	dir, err := os.MkdirTemp("", "kb-") // the path of a socket must be short
 	must.NoError(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	h := &fakeHost{init: init, liveRestore: liveRestore, socket: filepath.Join(dir, "d"), onStop: func() {}, running: map[string]bool{theContainer: true}}
+	h := &fakeHost{
+		init: init, liveRestore: liveRestore, socket: filepath.Join(dir, "d"), onStop: func() {},
+		running: map[string]bool{theContainer: true},
+	}
 	must.NoError(t, h.Restart(t.Context(), "docker"))
 	t.Cleanup(func() {
 		if h.daemon != nil {
@@ -128,7 +134,9 @@ func startedHost(t *testing.T, init string, liveRestore bool) (*fakeHost, Daemon
 		}
 	})
 	h.set("docker.socket", init == "systemd")
-	return h, Daemon{Files: host.Files{Root: t.TempDir()}, Units: h, Engine: func() *docker.Engine { return docker.Open(h.socket) }}
+	return h, Daemon{
+		Files: host.Files{Root: t.TempDir()}, Units: h, Engine: func() *docker.Engine { return docker.Open(h.socket) },
+	}
 }
 
 // TestFinish: the agent brings back what a killed run has stopped, also if only a container was
@@ -163,8 +171,11 @@ func TestAContainerThatDoesNotStartIsNamed(t *testing.T) {
 	h, d := startedHost(t, "systemd", false)
 	h.broken = true
 	var left []string
-	must.NoError(t, d.WhileStopped(step.WithLeft(t.Context(), func(what string) { left = append(left, what) }), func() error { return nil }))
-	if len(left) != 1 || !strings.Contains(left[0], "container web: it does not run any more: ") || !strings.Contains(left[0], "`docker start web`") || Interrupted(d.Files) {
+	must.NoError(t, d.WhileStopped(step.WithLeft(t.Context(), func(what string) {
+		left = append(left, what)
+	}), func() error { return nil }))
+	if len(left) != 1 || !strings.Contains(left[0], "container web: it does not run any more: ") ||
+		!strings.Contains(left[0], "`docker start web`") || Interrupted(d.Files) {
 		t.Errorf("reported %q, interrupted: %t", left, Interrupted(d.Files))
 	}
 }
@@ -196,8 +207,9 @@ func TestDockerRunsAgain(t *testing.T) {
 		liveRestore, cancel bool
 	}{
 		"systemd": {init: "systemd"}, "systemd, cancelled": {init: "systemd", cancel: true},
-		"live-restore": {init: "systemd", liveRestore: true}, "live-restore, cancelled": {init: "systemd", liveRestore: true, cancel: true},
-		"init scripts": {init: "sysv"}, "init scripts, cancelled": {init: "sysv", cancel: true},
+		"live-restore":            {init: "systemd", liveRestore: true},
+		"live-restore, cancelled": {init: "systemd", liveRestore: true, cancel: true},
+		"init scripts":            {init: "sysv"}, "init scripts, cancelled": {init: "sysv", cancel: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h, d := startedHost(t, c.init, c.liveRestore)
@@ -218,7 +230,8 @@ func TestDockerRunsAgain(t *testing.T) {
 			if !errors.Is(err, failure) || errors.As(err, new(startError)) || changed == c.cancel {
 				t.Errorf("changed: %t, %v", changed, err)
 			}
-			if h.daemon == nil || h.is("docker.socket") != (c.init == "systemd") || !h.is(theContainer) || Interrupted(d.Files) {
+			if h.daemon == nil || h.is("docker.socket") != (c.init == "systemd") || !h.is(theContainer) ||
+				Interrupted(d.Files) {
 				t.Errorf("Docker does not run as before: %v, pending: %t", h.running, Interrupted(d.Files))
 			}
 		})

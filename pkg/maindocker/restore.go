@@ -150,7 +150,8 @@ func (d Daemon) moveBack(ctx context.Context) error {
 		return err
 	}
 	if lost != nil {
-		step.Leave(ctx, fmt.Sprintf("%s: %s, so only kube-bootstrap's keys were removed; their previous values are unknown", daemonJSON, lostText(lost)))
+		step.Leave(ctx, fmt.Sprintf("%s: %s, so only kube-bootstrap's keys were removed; their previous values are "+
+			"unknown", daemonJSON, lostText(lost)))
 	}
 	moved, err := moved(d.Files)
 	if err != nil {
@@ -260,7 +261,8 @@ func addressPools(owner settings) (all []netip.Prefix) {
 		base, _ := one["base"].(string)
 		p, err := netip.ParsePrefix(base)
 		var bits int
-		if _, scanErr := fmt.Sscan(fmt.Sprint(one["size"]), &bits); err == nil && scanErr == nil && p.Addr().Is4() && bits >= p.Bits() && bits <= 30 {
+		if _, scanErr := fmt.Sscan(fmt.Sprint(one["size"]), &bits); err == nil && scanErr == nil && p.Addr().Is4() &&
+			bits >= p.Bits() && bits <= 30 {
 			all = append(all, netip.PrefixFrom(p.Masked().Addr(), bits))
 		}
 	}

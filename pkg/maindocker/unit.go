@@ -54,17 +54,22 @@ func unitProblems(files host.Files, dir string) error {
 		return err
 	}
 	if root != "/" {
-		return &step.Problem{Name: "docker-unit", Text: "Docker has the root directory " + root, Remedy: "remove RootDirectory= and RootImage= " + fromUnit}
+		return &step.Problem{
+			Name: "docker-unit", Text: "Docker has the root directory " + root,
+			Remedy: "remove RootDirectory= and RootImage= " + fromUnit,
+		}
 	}
 	shared, err := filesystem.SharedMountIn(pid, dir)
 	if err != nil || shared {
 		return err
 	}
-	return &step.Problem{Name: "docker-unit", Text: "Docker has its own mounts, in which " + dir + " is not shared, so pods would not see their volumes",
+	return &step.Problem{Name: "docker-unit",
+		Text:   "Docker has its own mounts, in which " + dir + " is not shared, so pods would not see their volumes",
 		Remedy: "remove MountFlags=slave and MountFlags=private " + fromUnit}
 }
 
-const fromUnit = "from Docker's unit (`systemctl cat docker` shows it), run `systemctl daemon-reload` and restart Docker"
+const fromUnit = "from Docker's unit (`systemctl cat docker` shows it), run `systemctl daemon-reload` and " +
+	"restart Docker"
 
 func hangs(init string, err error) error {
 	return &step.Problem{Name: "docker-hangs", Text: "Docker runs, but gives no answer: " + err.Error(),

@@ -33,8 +33,12 @@ func TestOnlyABudgetThatNeverLetsAPodGoIsAProblem(t *testing.T) {
 	} {
 		budget := policyv1.PodDisruptionBudget{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", Generation: test.generation},
-			Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}},
-			Status:     policyv1.PodDisruptionBudgetStatus{ObservedGeneration: 1, DesiredHealthy: test.desired, ExpectedPods: test.expected},
+			Spec: policyv1.PodDisruptionBudgetSpec{
+				Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
+			},
+			Status: policyv1.PodDisruptionBudgetStatus{
+				ObservedGeneration: 1, DesiredHealthy: test.desired, ExpectedPods: test.expected,
+			},
 		}
 		err := blockedBy(budget, []corev1.Pod{test.pod})
 		if blocked := len(step.Problems(err)) == 1; blocked != test.blocked {

@@ -101,12 +101,16 @@ func (n Node) DropPods(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	pods, err := client.CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("spec.nodeName", n.Name).String()})
+	pods, err := client.CoreV1().Pods("").List(ctx, metav1.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector("spec.nodeName", n.Name).String(),
+	})
 	if err != nil {
 		return fmt.Errorf("list the pods of node %s: %w", n.Name, err)
 	}
 	return host.Each(pods.Items, func(p corev1.Pod) error {
-		err := client.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64(0)), Preconditions: &metav1.Preconditions{UID: &p.UID}})
+		err := client.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{
+			GracePeriodSeconds: new(int64(0)), Preconditions: &metav1.Preconditions{UID: &p.UID},
+		})
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 			return fmt.Errorf("delete pod %s/%s: %w", p.Namespace, p.Name, err)
 		}
@@ -132,7 +136,11 @@ func (n Node) Dead(ctx context.Context) (ip string, err error) {
 	}
 	port := int(node.Status.DaemonEndpoints.KubeletEndpoint.Port)
 	if speaksTLS(ctx, net.JoinHostPort(ip, strconv.Itoa(port))) {
-		return "", &step.Problem{Name: "node-alive", Text: n.Name + " at " + ip + " is alive", Remedy: "run `kube-bootstrap turndown` on it, or, if somebody else controls it, `kube-bootstrap forget --compromised " + n.Name + "` on a control plane"}
+		return "", &step.Problem{
+			Name: "node-alive", Text: n.Name + " at " + ip + " is alive",
+			Remedy: "run `kube-bootstrap turndown` on it, or, if somebody else controls it, `kube-bootstrap forget " +
+				"--compromised " + n.Name + "` on a control plane",
+		}
 	}
 	return ip, nil
 }

@@ -27,10 +27,11 @@ const cordonAnnotation = "kube-bootstrap.dev/cordoned"
 
 // Uncordon makes a node schedulable again after Drain.
 func (n Node) Uncordon() step.Step {
-	return step.When(step.IDOf("uncordon", n.Name), "put node "+n.Name+" back into scheduling", "uncordon node "+n.Name, func(ctx context.Context) (bool, error) {
-		node, err := n.get(ctx)
-		return err == nil && node.Annotations[cordonAnnotation] != "", err
-	}, n.uncordon)
+	return step.When(step.IDOf("uncordon", n.Name), "put node "+n.Name+" back into scheduling", "uncordon node "+n.Name,
+		func(ctx context.Context) (bool, error) {
+			node, err := n.get(ctx)
+			return err == nil && node.Annotations[cordonAnnotation] != "", err
+		}, n.uncordon)
 }
 
 func (n Node) uncordon(ctx context.Context) error {
@@ -113,7 +114,8 @@ func (n Node) cordon(ctx context.Context) (cordoned bool, err error) {
 	if node.Spec.Unschedulable {
 		return node.Annotations[cordonAnnotation] != "", nil
 	}
-	return true, n.patch(ctx, `{"metadata":{"annotations":{"`+cordonAnnotation+`":"true"}},"spec":{"unschedulable":true}}`)
+	return true, n.patch(ctx, `{"metadata":{"annotations":{"`+cordonAnnotation+
+		`":"true"}},"spec":{"unschedulable":true}}`)
 }
 
 // takeAgain uncordons the node after a drain that failed or was interrupted.
@@ -241,7 +243,8 @@ func blockedBy(budget policyv1.PodDisruptionBudget, pods []corev1.Pod) error {
 	// The API server may apply other rules to pods that are not Ready, so leave the
 	// decision to it.
 	held := slices.DeleteFunc(slices.Clone(pods), func(p corev1.Pod) bool {
-		return p.Namespace != budget.Namespace || !kube.PodReady(p) || p.DeletionTimestamp != nil || !selector.Matches(labels.Set(p.Labels))
+		return p.Namespace != budget.Namespace || !kube.PodReady(p) || p.DeletionTimestamp != nil ||
+			!selector.Matches(labels.Set(p.Labels))
 	})
 	if len(held) == 0 {
 		return nil

@@ -29,7 +29,8 @@ func owned(kind string) func(*corev1.Pod) {
 
 func deletedWithGrace(seconds int64) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
-		p.Status.Phase, p.DeletionTimestamp, p.DeletionGracePeriodSeconds = corev1.PodFailed, &metav1.Time{Time: time.Now()}, &seconds
+		p.Status.Phase, p.DeletionTimestamp, p.DeletionGracePeriodSeconds = corev1.PodFailed,
+			&metav1.Time{Time: time.Now()}, &seconds
 	}
 }
 
@@ -40,11 +41,13 @@ func TestWhatStaysOnANode(t *testing.T) {
 	}{
 		"of a ReplicaSet": {pod("a", owned("ReplicaSet")), false},
 		"of a DaemonSet":  {pod("b", owned("DaemonSet")), true},
-		"static":          {pod("c", func(p *corev1.Pod) { p.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "x"} }), true},
-		"ended":           {pod("d", func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }), true},
-		"of nobody":       {pod("e", func(*corev1.Pod) {}), false},
-		"ended, deleted":  {pod("f", deletedWithGrace(30)), false},
-		"ended, removed":  {pod("g", deletedWithGrace(0)), true},
+		"static": {pod("c", func(p *corev1.Pod) {
+			p.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "x"}
+		}), true},
+		"ended":          {pod("d", func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }), true},
+		"of nobody":      {pod("e", func(*corev1.Pod) {}), false},
+		"ended, deleted": {pod("f", deletedWithGrace(30)), false},
+		"ended, removed": {pod("g", deletedWithGrace(0)), true},
 	} {
 		if got := staysOnNode(test.pod); got != test.stays {
 			t.Errorf("pod %s: stays is %v", name, got)
@@ -67,12 +70,17 @@ func TestPodsThatWouldBeLostAreNamed(t *testing.T) {
 func TestADrainThatWasNotCheckedRefusesToo(t *testing.T) {
 	var changed []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var answer any = corev1.Node{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Node"}, ObjectMeta: metav1.ObjectMeta{Name: "worker-1"}}
+		var answer any = corev1.Node{
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Node"}, ObjectMeta: metav1.ObjectMeta{Name: "worker-1"},
+		}
 		switch {
 		case r.Method != http.MethodGet:
 			changed = append(changed, r.Method+" "+r.URL.Path)
 		case strings.HasSuffix(r.URL.Path, "/pods"):
-			answer = corev1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, Items: []corev1.Pod{pod("alone", func(*corev1.Pod) {})}}
+			answer = corev1.PodList{
+				TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"},
+				Items:    []corev1.Pod{pod("alone", func(*corev1.Pod) {})},
+			}
 		case strings.HasSuffix(r.URL.Path, "/poddisruptionbudgets"):
 			answer = metav1.TypeMeta{APIVersion: "policy/v1", Kind: "PodDisruptionBudgetList"}
 		}

@@ -53,7 +53,8 @@ func (n Node) Label(want LabelsAndTaints) step.Step {
 			return want.changes(node, before).diff, nil
 		},
 		Apply: func(ctx context.Context) error {
-			return kube.Await(ctx, n.watch, func(o runtime.Object) error { return n.label(ctx, o.(*corev1.Node), want) }, n.Explain)
+			return kube.Await(ctx, n.watch,
+				func(o runtime.Object) error { return n.label(ctx, o.(*corev1.Node), want) }, n.Explain)
 		},
 	}
 }
@@ -166,7 +167,8 @@ func (n Node) Taints(ctx context.Context) (taints []corev1.Taint, known bool, er
 // taints of before that are no longer wanted.
 func TaintChanges(node []corev1.Taint, before, want []config.Taint) (add, remove []config.Taint) {
 	has := func(taint config.Taint) bool {
-		return slices.ContainsFunc(node, func(t corev1.Taint) bool { return t.MatchTaint(&taint.Taint) && t.Value == taint.Value })
+		return slices.ContainsFunc(node,
+			func(t corev1.Taint) bool { return t.MatchTaint(&taint.Taint) && t.Value == taint.Value })
 	}
 	for _, t := range want {
 		if !has(t) {
@@ -216,7 +218,8 @@ type given struct {
 func (n Node) given(ctx context.Context, node *corev1.Node, own bool) (LabelsAndTaints, error) {
 	var before LabelsAndTaints
 	if own {
-		_ = json.Unmarshal([]byte(node.Annotations[labelsAnnotation]), &before) // missing or invalid: there is nothing to remove
+		// missing or invalid: there is nothing to remove
+		_ = json.Unmarshal([]byte(node.Annotations[labelsAnnotation]), &before)
 		return before, nil
 	}
 	client, err := n.API.Client()
@@ -248,7 +251,8 @@ func (n Node) remember(ctx context.Context, node *corev1.Node, want LabelsAndTai
 		return err
 	}
 	maps := client.CoreV1().ConfigMaps(metav1.NamespaceSystem)
-	_, err = maps.Patch(ctx, labelsConfigMap, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: kube.FieldManager})
+	_, err = maps.Patch(ctx, labelsConfigMap, types.MergePatchType, patch,
+		metav1.PatchOptions{FieldManager: kube.FieldManager})
 	if apierrors.IsNotFound(err) {
 		first := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: labelsConfigMap}, Data: data}
 		_, err = maps.Create(ctx, first, metav1.CreateOptions{FieldManager: kube.FieldManager})

@@ -68,14 +68,18 @@ func TestMarksFollowTheSettings(t *testing.T) {
 	var node corev1.Node
 	node.ResourceVersion = "7"
 	node.Labels = map[string]string{"of-user": "1", "disk": "of-kubelet"}
-	node.Spec.Taints = []corev1.Taint{taint(t, "of-user:NoSchedule").Taint, taint(t, "node.kubernetes.io/not-ready:NoExecute").Taint}
+	node.Spec.Taints = []corev1.Taint{taint(t, "of-user:NoSchedule").Taint,
+		taint(t, "node.kubernetes.io/not-ready:NoExecute").Taint}
 
-	first := LabelsAndTaints{Labels: labelled(t, "disk=ssd", "zone="), Taints: tainted(t, "dedicated=db:NoSchedule", "x:NoExecute")}
+	first := LabelsAndTaints{
+		Labels: labelled(t, "disk=ssd", "zone="), Taints: tainted(t, "dedicated=db:NoSchedule", "x:NoExecute"),
+	}
 	node = first.after(t, node, LabelsAndTaints{})
 	if node.Labels["disk"] != "ssd" || len(node.Labels) != 3 || node.Labels["of-user"] != "1" {
 		t.Errorf("labels are %v", node.Labels)
 	}
-	if got := taints(node); len(got) != 4 || !slices.Contains(got, "dedicated=db:NoSchedule") || !slices.Contains(got, "x:NoExecute") {
+	if got := taints(node); len(got) != 4 || !slices.Contains(got, "dedicated=db:NoSchedule") ||
+		!slices.Contains(got, "x:NoExecute") {
 		t.Errorf("taints are %v", got)
 	}
 	node.Labels["by-kubectl"] = "2"
@@ -96,7 +100,8 @@ func TestMarksFollowTheSettings(t *testing.T) {
 
 func TestAKubeletLeavesItsTaints(t *testing.T) {
 	var node corev1.Node
-	node = LabelsAndTaints{Labels: labelled(t, "a=b"), Taints: tainted(t, "dedicated=db:NoSchedule"), ByKubelet: true}.after(t, node, LabelsAndTaints{})
+	node = LabelsAndTaints{Labels: labelled(t, "a=b"), Taints: tainted(t, "dedicated=db:NoSchedule"),
+		ByKubelet: true}.after(t, node, LabelsAndTaints{})
 	if node.Labels["a"] != "b" || len(node.Spec.Taints) > 0 {
 		t.Errorf("labels %v, taints %v", node.Labels, node.Spec.Taints)
 	}
@@ -132,8 +137,10 @@ func TestAControlPlaneDoesNotTrustAKubelet(t *testing.T) {
 // TestAKilledRunHasGivenItsMarks: what is remembered before the node changes
 // contains the old and the new marks.
 func TestAKilledRunHasGivenItsMarks(t *testing.T) {
-	both := LabelsAndTaints{Labels: labelled(t, "b=1", "a=1")}.and(LabelsAndTaints{Labels: labelled(t, "a=1"), Taints: tainted(t, "x:NoExecute")})
-	if want := (LabelsAndTaints{Labels: labelled(t, "a=1", "b=1"), Taints: tainted(t, "x:NoExecute")}); text(both) != text(want) {
+	both := LabelsAndTaints{Labels: labelled(t, "b=1", "a=1")}.and(LabelsAndTaints{Labels: labelled(t, "a=1"),
+		Taints: tainted(t, "x:NoExecute")})
+	if want := (LabelsAndTaints{Labels: labelled(t, "a=1", "b=1"),
+		Taints: tainted(t, "x:NoExecute")}); text(both) != text(want) {
 		t.Errorf("got %+v", both)
 	}
 }

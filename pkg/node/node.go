@@ -47,7 +47,9 @@ func (n Node) WaitReady() step.Step {
 		if err != nil {
 			return err
 		}
-		if err := kube.Await(ctx, n.watch, func(o runtime.Object) error { return ready(o.(*corev1.Node), since) }, n.Explain); err != nil {
+		if err := kube.Await(ctx, n.watch, func(o runtime.Object) error {
+			return ready(o.(*corev1.Node), since)
+		}, n.Explain); err != nil {
 			return err
 		}
 		return step.Until(ctx, n.nowReady, n.Explain)

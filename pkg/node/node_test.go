@@ -16,14 +16,18 @@ import (
 func TestReady(t *testing.T) {
 	for want, node := range map[string]corev1.Node{
 		"": {
-			Spec:   corev1.NodeSpec{Taints: []corev1.Taint{{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoExecute}}},
+			Spec: corev1.NodeSpec{
+				Taints: []corev1.Taint{{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoExecute}},
+			},
 			Status: status(corev1.ConditionTrue, ""),
 		},
 		"has not reported yet": {},
 		"is not Ready: no CNI": {Status: status(corev1.ConditionFalse, "no CNI")},
 		"is not Ready: gone":   {Status: status(corev1.ConditionUnknown, "gone")},
 		"still has the taint": {
-			Spec:   corev1.NodeSpec{Taints: []corev1.Taint{{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule}}},
+			Spec: corev1.NodeSpec{
+				Taints: []corev1.Taint{{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule}},
+			},
 			Status: status(corev1.ConditionTrue, ""),
 		},
 	} {
@@ -45,7 +49,8 @@ func TestReadySinceTheKubeletWasStarted(t *testing.T) {
 	if err := ready(&node, said); err != nil {
 		t.Error(err)
 	}
-	if err := ready(&node, said.Add(time.Second)); err == nil || !strings.Contains(err.Error(), "has not reported since") {
+	if err := ready(&node, said.Add(time.Second)); err == nil ||
+		!strings.Contains(err.Error(), "has not reported since") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -55,7 +60,9 @@ func TestExpiredLease(t *testing.T) {
 	now := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
 	for age, want := range map[time.Duration]bool{10 * time.Second: false, 41 * time.Second: true} {
 		renewed := metav1.NewMicroTime(now.Add(-age))
-		lease := coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{RenewTime: &renewed, LeaseDurationSeconds: ptr.To[int32](40)}}
+		lease := coordinationv1.Lease{
+			Spec: coordinationv1.LeaseSpec{RenewTime: &renewed, LeaseDurationSeconds: ptr.To[int32](40)},
+		}
 		if err := expired(&lease, now); (err != nil) != want {
 			t.Errorf("%s: got %v", age, err)
 		}

@@ -55,7 +55,8 @@ func NewBuild(ctx context.Context, o BuildOptions) (Build, error) {
 	}
 	o.Output = cmp.Or(o.Output, DefaultPath(o.Versions, slices.Concat(o.Archs, o.Images)...))
 	if len(o.wanted()) < len(o.Images) {
-		return Build{}, fmt.Errorf("images %s: one of them is none of a cluster's, or is named twice", strings.Join(o.Images, ","))
+		return Build{}, fmt.Errorf("images %s: one of them is none of a cluster's, or is named twice",
+			strings.Join(o.Images, ","))
 	}
 	// A wrong key or base must be reported before the build, which takes minutes.
 	configure, err := o.configure()
@@ -81,13 +82,14 @@ func (o BuildOptions) plan(ctx context.Context, configure func(*bundle.Builder) 
 		b.Plan = append(b.Plan, []step.Step{builder.Step(p)})
 	}
 	b.Effort = builder.Effort(all, runtime.NumCPU())
-	b.Plan = append(b.Plan, []step.Step{step.Always("build-images", "build the images of Kubernetes "+o.Versions.Kubernetes, func(ctx context.Context) error {
-		built, err := o.images(ctx, builder)
-		if err != nil {
-			return err
-		}
-		return o.write(ctx, built, configure)
-	})})
+	b.Plan = append(b.Plan, []step.Step{step.Always("build-images",
+		"build the images of Kubernetes "+o.Versions.Kubernetes, func(ctx context.Context) error {
+			built, err := o.images(ctx, builder)
+			if err != nil {
+				return err
+			}
+			return o.write(ctx, built, configure)
+		})})
 	return b, nil
 }
 
@@ -178,7 +180,9 @@ func BuildPrograms(ctx context.Context, p ProgramOptions) (image.Versions, error
 }
 
 // build builds the images of the programs and sets their versions in v.
-func (p ProgramOptions) build(ctx context.Context, base *bundle.Bundle, v *image.Versions) (built []image.Built, err error) {
+func (p ProgramOptions) build(
+	ctx context.Context, base *bundle.Bundle, v *image.Versions,
+) (built []image.Built, err error) {
 	builder := &image.Builder{Cache: cache.Dir(), K8sDir: p.K8sDir}
 	parts, err := p.parts(ctx, builder, v)
 	if err != nil {
@@ -202,7 +206,9 @@ func (p ProgramOptions) build(ctx context.Context, base *bundle.Bundle, v *image
 }
 
 // parts returns the programs that differ from the release, and sets v.Programs.
-func (p ProgramOptions) parts(ctx context.Context, builder *image.Builder, v *image.Versions) (map[string]cache.Part, error) {
+func (p ProgramOptions) parts(
+	ctx context.Context, builder *image.Builder, v *image.Versions,
+) (map[string]cache.Part, error) {
 	names := p.Build
 	if len(names) == 0 {
 		names = image.Programs()

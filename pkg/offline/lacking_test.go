@@ -23,7 +23,8 @@ func TestErrorOfABundleNamesTheImages(t *testing.T) {
 		},
 	}
 	_, err := s.Load(imagestore.Containerd(filepath.Join(dir, "none.sock"), "", dir, nil)).Check(t.Context())
-	if !errors.Is(err, fs.ErrNotExist) || !strings.HasPrefix(err.Error(), "containerd lacks registry.k8s.io/pause:3.10: no bundle at ") {
+	if !errors.Is(err, fs.ErrNotExist) ||
+		!strings.HasPrefix(err.Error(), "containerd lacks registry.k8s.io/pause:3.10: no bundle at ") {
 		t.Errorf("got %v", err)
 	}
 }

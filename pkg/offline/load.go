@@ -21,7 +21,11 @@ import (
 // Load returns the step that loads into a store the images that belong there.
 func (s Source) Load(into imagestore.Target) step.Step {
 	l := loading{s, into}
-	return step.Step{ID: step.IDOf("load", cmp.Or(s.Part, "images"), string(into.Kind())), Name: "load " + cmp.Or(s.Part, "images") + " into " + place(into.Kind()), Check: l.check, Apply: l.apply, Undo: l.undo}
+	return step.Step{
+		ID:   step.IDOf("load", cmp.Or(s.Part, "images"), string(into.Kind())),
+		Name: "load " + cmp.Or(s.Part, "images") + " into " + place(into.Kind()), Check: l.check,
+		Apply: l.apply, Undo: l.undo,
+	}
 }
 
 func place(kind image.Store) string {
@@ -130,7 +134,8 @@ func (l loading) compare(ctx context.Context) (imageSource, []bundle.MultiPlatfo
 		missing, err := l.missing(ctx, from)
 		return from, missing, err
 	case len(unnamed) > 0:
-		return nil, nil, fmt.Errorf("%s lacks %s: %w", place(l.into.Kind()), strings.Join(bundle.References(unnamed), ", "), err)
+		return nil, nil, fmt.Errorf("%s lacks %s: %w", place(l.into.Kind()),
+			strings.Join(bundle.References(unnamed), ", "), err)
 	case l.source.Registry != nil && !errors.Is(err, bundle.ErrUntrusted), errors.Is(err, fs.ErrNotExist):
 		return nil, nil, nil // nothing to compare them with
 	}
@@ -141,9 +146,10 @@ func (l loading) compare(ctx context.Context) (imageSource, []bundle.MultiPlatfo
 // another build.
 func (l loading) ours() bool {
 	ours, err := l.recorded()
-	return err == nil && !l.source.Files.Exists(l.loadingPath()) && !slices.ContainsFunc(l.source.Images, func(i image.Image) bool {
-		return i.In(l.into.Kind()) && i.Addon == "" && !l.source.KeepImages && !slices.Contains(ours, i.Ref)
-	})
+	return err == nil && !l.source.Files.Exists(l.loadingPath()) &&
+		!slices.ContainsFunc(l.source.Images, func(i image.Image) bool {
+			return i.In(l.into.Kind()) && i.Addon == "" && !l.source.KeepImages && !slices.Contains(ours, i.Ref)
+		})
 }
 
 func (l loading) missing(ctx context.Context, from imageSource) ([]bundle.MultiPlatformImage, error) {
@@ -185,7 +191,9 @@ func (l loading) lacks(from imageSource, img image.Image) bool {
 // wanted returns what a store must have of an image.
 func wanted(i bundle.MultiPlatformImage, arch string) imagestore.RequiredImage {
 	p := i.Platforms[arch]
-	return imagestore.RequiredImage{Ref: i.Ref, Index: i.Index, Manifest: p.Manifest, Config: p.Config, Layers: p.Layers}
+	return imagestore.RequiredImage{
+		Ref: i.Ref, Index: i.Index, Manifest: p.Manifest, Config: p.Config, Layers: p.Layers,
+	}
 }
 
 // mayReplace reports whether other content may be replaced: not if the user has pulled it.
@@ -219,5 +227,6 @@ func (l loading) ownNames() []string {
 	if l.into.Kind() == image.Main {
 		return nil
 	}
-	return slices.DeleteFunc(l.wantedRefs(), func(ref string) bool { return !strings.HasPrefix(ref, image.OurRegistry+"/") })
+	return slices.DeleteFunc(l.wantedRefs(),
+		func(ref string) bool { return !strings.HasPrefix(ref, image.OurRegistry+"/") })
 }

@@ -157,7 +157,8 @@ func (l loading) sort(ctx context.Context, refs []string) (free, used []string, 
 			if len(users) > 1 {
 				containers += "s"
 			}
-			used = append(used, fmt.Sprintf("image %s in %s: used by %s %s", ref, place(l.into.Kind()), containers, strings.Join(users, ", ")))
+			used = append(used, fmt.Sprintf("image %s in %s: used by %s %s", ref, place(l.into.Kind()), containers,
+				strings.Join(users, ", ")))
 		default:
 			free = append(free, ref)
 		}

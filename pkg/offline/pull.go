@@ -246,7 +246,8 @@ func (p *Pull) write() step.Step {
 			if err != nil {
 				return err
 			}
-			err = BuildOptions{Versions: p.Versions, Output: p.Output, Quick: p.Quick, cache: p.Work}.write(ctx, built, p.configure)
+			err = BuildOptions{Versions: p.Versions, Output: p.Output, Quick: p.Quick, cache: p.Work}.write(ctx,
+				built, p.configure)
 			if err != nil || p.Work == "" {
 				return err
 			}
@@ -274,7 +275,9 @@ func (p *Pull) origins(arch string) map[string]image.Fetched {
 	all := map[string]image.Fetched{}
 	for _, one := range p.all {
 		if one.Arch == arch {
-			all[one.Name] = image.Fetched{OfficialSource: one.OfficialSource, Digest: one.found.Digest, Paths: one.found.Paths()}
+			all[one.Name] = image.Fetched{
+				OfficialSource: one.OfficialSource, Digest: one.found.Digest, Paths: one.found.Paths(),
+			}
 		}
 	}
 	return all

@@ -22,7 +22,8 @@ func TestAPullForThisHostLeavesOnlyTheBundle(t *testing.T) {
 	sites := offlinetest.Start(t, v, runtime.GOARCH)
 	dir := t.TempDir()
 	o, err := PullOptions{
-		Versions: v, Addons: []string{}, Output: filepath.Join(dir, "bundle.tar.zst"), Work: filepath.Join(dir, "pull"), Quick: true,
+		Versions: v, Addons: []string{}, Output: filepath.Join(dir, "bundle.tar.zst"), Work: filepath.Join(dir, "pull"),
+		Quick: true,
 	}.From(sites.Settings())
 	must.NoError(t, err)
 	begun, err := NewPull(o)

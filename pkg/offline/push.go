@@ -9,7 +9,9 @@ import (
 )
 
 // Push uploads all images of the bundle at path to a registry.
-func Push(ctx context.Context, path string, to *registry.Registry, options ...bundle.Option) ([]artifact.Pushed, error) {
+func Push(
+	ctx context.Context, path string, to *registry.Registry, options ...bundle.Option,
+) ([]artifact.Pushed, error) {
 	b, err := bundle.Open(path, options...)
 	if err != nil {
 		return nil, err

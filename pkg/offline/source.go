@@ -146,7 +146,8 @@ func (s Source) fromDocker(ctx context.Context) (*dockerImages, error) {
 func (*dockerImages) Close() error { return nil }
 
 func (l *dockerImages) Find(ref, arch string) (bundle.MultiPlatformImage, error) {
-	return bundle.MultiPlatformImage{Image: image.Image{Ref: ref}, Platforms: map[string]bundle.PlatformImage{arch: {Layers: l.layers[ref]}}}, nil
+	return bundle.MultiPlatformImage{Image: image.Image{Ref: ref},
+		Platforms: map[string]bundle.PlatformImage{arch: {Layers: l.layers[ref]}}}, nil
 }
 
 // MissingIn returns the images that a Docker does not have.
@@ -166,7 +167,8 @@ func MissingIn(ctx context.Context, docker docker.ImageService, refs []string) (
 func (l *dockerImages) CheckImages(ctx context.Context, images []bundle.MultiPlatformImage, _ string) error {
 	missing, err := MissingIn(ctx, l.docker, bundle.References(images))
 	if err == nil && len(missing) > 0 {
-		err = fmt.Errorf("the main Docker has no image %s; bring it by `docker save IMAGE | ssh HOST docker load`", strings.Join(missing, ", "))
+		err = fmt.Errorf("the main Docker has no image %s; bring it by `docker save IMAGE | ssh HOST docker load`",
+			strings.Join(missing, ", "))
 	}
 	return err
 }

@@ -61,7 +61,9 @@ func TestACrossSignedServerIsAcceptedByClientsOfEitherAuthority(t *testing.T) {
 	}{{old, true}, {new, true}, {third, false}} {
 		roots := x509.NewCertPool()
 		roots.AddCert(c.trusted.Cert)
-		_, err := chain[0].Verify(x509.VerifyOptions{Roots: roots, Intermediates: between, DNSName: "node-1", CurrentTime: now})
+		_, err := chain[0].Verify(x509.VerifyOptions{
+			Roots: roots, Intermediates: between, DNSName: "node-1", CurrentTime: now,
+		})
 		if (err == nil) != c.ok {
 			t.Errorf("accepted: %v, want %t", err, c.ok)
 		}

@@ -82,7 +82,8 @@ func (h CertificateFile) parse(read func(path string) ([]byte, error)) (*x509.Ce
 const soon = 30 * 24 * time.Hour
 
 // RotateAuthorities is the remedy for an authority that expires soon.
-const RotateAuthorities = "run `kube-bootstrap certs rotate --ca` on a control plane before the certificate authority expires"
+const RotateAuthorities = "run `kube-bootstrap certs rotate --ca` on a control plane before the certificate " +
+	"authority expires"
 
 // endsSoon reports whether less than soon is left, or, of a certificate with a
 // short lifetime, less than the part of it that soon is of a year.

@@ -12,7 +12,8 @@ func TestLook(t *testing.T) {
 	a := authority(t)
 	pair, err := a.Issue(CertificateRequest{CommonName: "kubernetes-admin", Client: true}, now)
 	must.NoError(t, err)
-	config, err := Kubeconfig{Server: "https://10.0.0.1:6443", Authority: a.PEM().Cert, User: "kubernetes-admin", Pair: pair}.Encode()
+	config, err := Kubeconfig{Server: "https://10.0.0.1:6443", Authority: a.PEM().Cert, User: "kubernetes-admin",
+		Pair: pair}.Encode()
 	must.NoError(t, err)
 	files := map[string][]byte{
 		"client.crt": pair.Cert, "admin.conf": config,
@@ -40,7 +41,8 @@ func TestLook(t *testing.T) {
 		{"token.conf", 0, 0, ErrNoContext.Error()},
 	} {
 		l := CertificateFile{Path: c.path}.Inspect(read, now.Add(c.after))
-		if l.DaysLeft != c.days || l.Problem != c.problem || l.Expires.IsZero() != (c.problem != "" && c.problem != "expired") {
+		if l.DaysLeft != c.days || l.Problem != c.problem ||
+			l.Expires.IsZero() != (c.problem != "" && c.problem != "expired") {
 			t.Errorf("%s after %s: %+v", c.path, c.after, l)
 		}
 	}

@@ -22,7 +22,9 @@ func authority(t *testing.T) *Authority {
 	return a
 }
 
-var server = CertificateRequest{CommonName: "kube-apiserver", Hosts: []string{"node-1", "10.0.0.1", "localhost"}, WithAuthority: true}
+var server = CertificateRequest{
+	CommonName: "kube-apiserver", Hosts: []string{"node-1", "10.0.0.1", "localhost"}, WithAuthority: true,
+}
 
 func TestIssuedCertificateVerifies(t *testing.T) {
 	a := authority(t)
@@ -37,7 +39,9 @@ func TestIssuedCertificateVerifies(t *testing.T) {
 			t.Errorf("verify for %s: %v", name, err)
 		}
 	}
-	_, err = cert.Verify(x509.VerifyOptions{Roots: roots, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+	_, err = cert.Verify(x509.VerifyOptions{
+		Roots: roots, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	})
 	if err == nil {
 		t.Error("a server's certificate must not serve a client")
 	}
@@ -66,8 +70,10 @@ func TestStale(t *testing.T) {
 		at   time.Time
 		want string
 	}{
-		"fits":           {a, pair, server, now, ""},
-		"fits, shuffled": {a, pair, CertificateRequest{CommonName: "kube-apiserver", Hosts: []string{"localhost", "node-1", "10.0.0.1"}, WithAuthority: true}, now, ""},
+		"fits": {a, pair, server, now, ""},
+		"fits, shuffled": {a, pair,
+			CertificateRequest{CommonName: "kube-apiserver", Hosts: []string{"localhost", "node-1", "10.0.0.1"},
+				WithAuthority: true}, now, ""},
 		"soon":           {a, pair, server, now.Add(LeafLife*2/3 + time.Hour), "expires on 2027-03-01"},
 		"not soon":       {a, pair, server, now.Add(LeafLife*2/3 - time.Hour), ""},
 		"over":           {a, pair, server, now.Add(LeafLife + time.Hour), "expired on 2027-03-01"},
@@ -134,7 +140,8 @@ func TestKubeconfig(t *testing.T) {
 	data, err := in.Encode()
 	must.NoError(t, err)
 	out, err := ParseKubeconfig(data)
-	if err != nil || out.Server != in.Server || out.User != "admin" || string(out.Pair.Key) != string(pair.Key) || string(out.Authority) != string(in.Authority) {
+	if err != nil || out.Server != in.Server || out.User != "admin" || string(out.Pair.Key) != string(pair.Key) ||
+		string(out.Authority) != string(in.Authority) {
 		t.Errorf("read back %+v, %v", out.Server, err)
 	}
 	if _, err := ParseKubeconfig([]byte("apiVersion: v1\nkind: Config\n")); !errors.Is(err, ErrNoContext) {

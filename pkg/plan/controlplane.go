@@ -24,12 +24,12 @@ import (
 func ControlPlane(h *local.Host) step.Plan {
 	p := parts.New(h, local.ControlPlane)
 	return slices.Concat(
-		step.Plan{{remember(h, local.ControlPlane), preflight.Room(h)}}, h.Supply.Plan,
+		step.Plan{{remember(h, local.ControlPlane), preflight.Room(h.Files)}}, h.Supply.Plan,
 		controlPlaneEngines(p),
 		controlPlaneEtcd(p.Etcd, p.Agent, p.Network, p.ControlPlane.StaticPods),
 		podNetwork(p.Network, earlyAPIServer(p.Network, p.ControlPlane, p.Join)),
 		beforeKubelet(p.Node),
-		apiServer(p.Node.Kubelet, p.ControlPlane, p.Etcd.Container, p.Join),
+		apiServer(p.Node.Kubelet, p.Network, p.ControlPlane, p.Etcd.Container, p.Join),
 		cluster(p),
 		end(accept(h, local.ControlPlane), p.Images),
 	).Within(h.Timeout())
@@ -39,21 +39,25 @@ func ControlPlane(h *local.Host) step.Plan {
 // on a new host, the kubelet.
 func controlPlaneEngines(p parts.Parts) step.Plan {
 	main, pods := p.Images.Load()
-	early := earlyKubelet(p.Network, p.Node, p.ControlPlane.StaticPods.WriteAPIServer(), p.Join, main.ID, pods.ID)
+	early := earlyKubelet(p.Network, p.Node, p.Join, p.ControlPlane.StaticPods.WriteAPIServer())
+	save, cri := p.Join.Save().If(p.Join.Wanted), p.Node.CRI.Enable()
 	return step.Plan{
 		{p.Images.Fetch().If(p.Join.Wanted)},
 		// Nothing restarts Docker here: some releases hang if firewalld reloads meanwhile
 		// (https://github.com/moby/moby/issues/50619).
 		// The sysctls come before files that show that the kubelet has run.
 		{p.Network.OnDocker0(p.Network.Firewall.Permit()), kubelet.RememberSysctls(p.Docker.Files)},
-		{p.Join.Save().If(p.Join.Wanted), p.Docker.Resume(), p.Images.RegistryFiles(), p.Node.CRI.Enable()},
-		{p.ControlPlane.PKI.Certificates(), p.Bootstrap.Containerd()},
+		{
+			save, p.Docker.Resume(), p.Images.RegistryFiles(), cri, installProgram(p.Docker.Files),
+			p.ControlPlane.PKI.Certificates().Needing(save.ID), p.Bootstrap.Containerd().Needing(cri.ID),
+		},
 		// All loads together decompress the bundle once. The other control planes enable
 		// leader election while this host starts.
-		append([]step.Step{
+		{
 			p.Bootstrap.Start(), loadBootstrap(p.Images, "etcd"), loadBootstrap(p.Images, "flannel"), main, pods,
 			cniPlugins(p.Images), p.Etcd.Member.Announce().Needing(main.ID, pods.ID).If(p.Join.Wanted),
-		}, early...),
+			early.Needing(main.ID, pods.ID),
+		},
 	}
 }
 
@@ -68,7 +72,9 @@ func controlPlaneEtcd(own parts.Etcd, agent agent.Installation, network parts.Po
 }
 
 // apiServer is the stage that starts the kubelet and waits for the API server.
-func apiServer(own kubelet.Kubelet, control parts.ControlPlane, server etcd.MemberContainer, join parts.Join) step.Plan {
+func apiServer(
+	own kubelet.Kubelet, network parts.PodNetwork, control parts.ControlPlane, server etcd.MemberContainer, join parts.Join,
+) step.Plan {
 	return step.Plan{
 		{
 			control.StaticPod("kube-controller-manager").Revive(), control.StaticPod("kube-scheduler").Revive(),
@@ -76,7 +82,8 @@ func apiServer(own kubelet.Kubelet, control parts.ControlPlane, server etcd.Memb
 			control.ReviveAPIServer(server),
 		},
 		{own.Joined().UndoAfter(kubelet.StartID).If(false)}, // of a worker; steps of both roles name it
-		{control.Ready(), control.StaticPods.WriteControllersInNewCluster(control.PKI).If(!join.Wanted)},
+		append(openNetwork(network),
+			control.Ready(), control.StaticPods.WriteControllersInNewCluster(control.PKI).If(!join.Wanted)),
 		{controlplane.AwaitElection(control.PKI.Files).If(join.Wanted), controlplane.GrantAdmin(control.PKI)},
 	}
 }

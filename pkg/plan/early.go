@@ -18,30 +18,22 @@ import (
 // while Docker restarts. The steps of the later stages complete and undo what these
 // two do.
 
-// earlyKubelet returns the steps that start the kubelet of a new host, on a control plane
-// with the API server, whose static pod is apiServer.
-func earlyKubelet(
-	network parts.PodNetwork, node parts.NodeComponents, apiServer step.Step, join parts.Join, needs ...step.ID,
-) []step.Step {
+// earlyKubelet is the step that starts the kubelet of a new host, and on a control plane the API server,
+// whose static pod it writes first. It has no Undo, because later steps do the same.
+func earlyKubelet(network parts.PodNetwork, node parts.NodeComponents, join parts.Join, pods ...step.Step) step.Step {
 	start := node.Kubelet.Start()
-	configure := early(network, join, start, node.Kubelet.Configure()).Needing(needs...)
-	pod := early(network, join, start, apiServer).Needing(needs...)
-	claim := early(network, join, start, node.Pods.Claim()).Needing(configure.ID, pod.ID)
-	return []step.Step{configure, pod, claim, early(network, join, start, start).Needing(claim.ID)}
-}
-
-// early returns s as a step before the start of the kubelet of a new host. It has no Undo, because
-// a later step does the same.
-func early(network parts.PodNetwork, join parts.Join, start, s step.Step) step.Step {
-	check := s.Check
-	s.ID, s.Name, s.Undo = "early-"+s.ID, s.Name+" before docker0 moves", nil
-	s.Check = func(ctx context.Context) (step.Diff, error) {
-		if diff, err := start.Check(ctx); err != nil || len(diff) == 0 {
-			return nil, err // the kubelet runs already
-		}
-		return check(ctx)
-	}
-	return ifNew(network, join, s)
+	steps := append([]step.Step{node.Kubelet.Configure()}, append(pods, node.Pods.Claim(), start)...)
+	return ifNew(network, join, step.Step{
+		ID: "early-kubelet", Name: "start the kubelet before docker0 moves", Check: start.Check,
+		Apply: func(ctx context.Context) error {
+			for _, s := range steps {
+				if err := s.Apply(ctx); err != nil {
+					return step.Wrap(err, "%s", s.Name)
+				}
+			}
+			return nil
+		},
+	})
 }
 
 // earlyAPIServer is the step that waits for the container of the API server. The move

@@ -26,7 +26,8 @@ func nothingLeft(ctx context.Context, h *local.Host) error {
 	ctx, cancel := step.Limited(ctx)
 	defer cancel()
 	looks := []func(context.Context) ([]string, error){
-		func(context.Context) ([]string, error) { return filesLeft(h.Files), nil }, containersLeft, containerd.Socket(h.CRISocket()).Left, flannel.Left, rulesLeft,
+		func(context.Context) ([]string, error) { return filesLeft(h.Files), nil },
+		containersLeft, h.CRISocket().Left, flannel.Left, rulesLeft,
 		func(context.Context) ([]string, error) { return mountsLeft(h.Files.Path(kubelet.Dir)) },
 	}
 	found, errs := make([][]string, len(looks)), make([]error, len(looks))

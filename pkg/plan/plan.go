@@ -44,7 +44,7 @@ func Load(h *local.Host) step.Plan {
 	main, pods := p.Images.Load()
 	return step.Plan{
 		{remember(h, local.Loaded)},
-		{p.Docker.Resume(), p.Images.RegistryFiles(), p.Node.CRI.Enable()},
+		{p.Docker.Resume(), p.Images.RegistryFiles(), p.Node.CRI.Enable(), installProgram(h.Files)},
 		{p.Bootstrap.Containerd()},
 		{
 			p.Bootstrap.Start(), loadBootstrap(p.Images, "etcd"), loadBootstrap(p.Images, "flannel"),

@@ -20,26 +20,19 @@ import (
 )
 
 // remember is the first step to be applied and the last one to be undone. It
-// saves the program, the role and the first settings, for turndown, status
-// and the units. On an installed host, the settings in force stay until
-// accept, so that a failed run does not change them. Turndown does not depend
-// on settings that can change.
+// saves the role and the first settings, for turndown, status and the units. On an
+// installed host, the settings in force stay until accept, so that a failed run does
+// not change them. Turndown does not depend on settings that can change.
 func remember(h *local.Host, role string) step.Step {
-	files := h.Files.Step("remember-settings", "remember the settings", func() ([]host.File, error) { return firstFiles(h, role) })
+	first := func() ([]host.File, error) { return firstFiles(h, role) }
+	files := h.Files.Step("remember-settings", "remember the settings", first)
 	return step.Step{
-		ID: files.ID, Name: files.Name,
-		Check: func(ctx context.Context) (step.Diff, error) {
-			diff, err := files.Check(ctx)
-			if !process.SelfInstalled(h.Files, local.Binary) {
-				diff = append(diff, "write "+local.Binary)
-			}
-			return diff, err
-		},
+		ID: files.ID, Name: files.Name, Check: files.Check,
 		Apply: func(ctx context.Context) error {
 			if err := files.Apply(ctx); err != nil {
 				return err
 			}
-			return errors.Join(process.InstallSelf(h.Files, local.Binary), h.Files.Remove(local.KeptImagesFile))
+			return h.Files.Remove(local.KeptImagesFile)
 		},
 		Undo: func(ctx context.Context) error {
 			look := func(ctx context.Context) error { return nothingLeft(ctx, h) }
@@ -49,6 +42,14 @@ func remember(h *local.Host, role string) step.Step {
 			return forget(h, role)
 		},
 	}
+}
+
+// installProgram is the step that copies this program to the path that the units name. The Undo of
+// remember removes it, after the steps that need it.
+func installProgram(files host.Files) step.Step {
+	missing := func(context.Context) (bool, error) { return !process.SelfInstalled(files, local.Binary), nil }
+	return step.When("install-program", "install kube-bootstrap", "write "+local.Binary, missing,
+		func(context.Context) error { return process.InstallSelf(files, local.Binary) })
 }
 
 // accept saves the settings of a run after all other steps have succeeded,
@@ -112,7 +113,9 @@ func forget(h *local.Host, role string) error {
 	if err := h.Files.Write(local.KeptImagesFile, []byte(role+"\n"), 0o600); err != nil {
 		return err
 	}
-	return h.Files.Drop(local.Binary, local.CompleteFile, local.OpenFile, registry.SavedPath, local.RoleFile, local.OwnersPath, etcd.LeftFile)
+	return h.Files.Drop(
+		local.Binary, local.CompleteFile, local.OpenFile, registry.SavedPath,
+		local.RoleFile, local.OwnersPath, etcd.LeftFile)
 }
 
 // madeDirs is the step that repairs the record of created directories, with

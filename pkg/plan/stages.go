@@ -41,11 +41,16 @@ func podNetwork(n parts.PodNetwork, beside ...step.Step) step.Plan {
 			n.OnDocker0(n.Bridge.Move().UndoAfter(kubelet.StartID, maindocker.OverlayID, maindocker.BootUnitID)),
 			n.CNI(), n.OnDocker0(n.Flanneld.Overlay()),
 		},
-		{
-			n.OnDocker0(n.Overlay.Open().UndoAfter(host.CreatedDirsID)),
-			n.OnDocker0(n.Filter.Step().UndoAfter(containerd.PodsID)),
-			n.KeepSysctls(), n.BootUnit().UndoAfter(host.CreatedDirsID),
-		},
+	}
+}
+
+// openNetwork returns the steps that complete the pod network. They run while the host waits for the API
+// server or for its certificate.
+func openNetwork(n parts.PodNetwork) []step.Step {
+	return []step.Step{
+		n.OnDocker0(n.Overlay.Open().UndoAfter(host.CreatedDirsID)),
+		n.OnDocker0(n.Filter.Step().UndoAfter(containerd.PodsID)),
+		n.KeepSysctls(), n.BootUnit().UndoAfter(host.CreatedDirsID),
 	}
 }
 

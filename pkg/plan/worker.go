@@ -18,11 +18,10 @@ import (
 // that gets its certificate by the token.
 func Worker(h *local.Host) step.Plan {
 	p := parts.New(h.WithImages(h.ImagesOf(local.Worker)), local.Worker)
-	early := earlyKubelet(p.Network, p.Node, p.ControlPlane.StaticPods.WriteAPIServer().If(false), p.Join)
 	return slices.Concat(
-		step.Plan{{remember(h, local.Worker), preflight.Room(h)}}, h.Supply.Plan,
+		step.Plan{{remember(h, local.Worker), preflight.Room(h.Files)}}, h.Supply.Plan,
 		workerEngines(p),
-		podNetwork(p.Network, early...),
+		podNetwork(p.Network),
 		beforeKubelet(p.Node),
 		joinCluster(p.Node, p.Network, p.Join),
 		end(accept(h, local.Worker), p.Images),
@@ -34,6 +33,7 @@ func Worker(h *local.Host) step.Plan {
 func workerEngines(p parts.Parts) step.Plan {
 	flannel := loadBootstrap(p.Images, "flannel")
 	main, pods := p.Images.Load()
+	cri := p.Node.CRI.Enable()
 	return step.Plan{
 		{p.Images.Fetch()},
 		// Nothing restarts Docker here: some releases hang if firewalld reloads meanwhile
@@ -41,15 +41,17 @@ func workerEngines(p parts.Parts) step.Plan {
 		// The sysctls come before files that show that the kubelet has run.
 		{p.Network.OnDocker0(p.Network.Firewall.Permit()), kubelet.RememberSysctls(p.Docker.Files)},
 		{
-			p.Docker.Resume(), p.Join.Save(), p.Join.FlannelCertificate(),
-			p.Images.RegistryFiles(), p.Node.CRI.Enable(),
+			p.Docker.Resume(), p.Join.Save(), p.Join.FlannelCertificate(), p.Images.RegistryFiles(),
+			cri, installProgram(p.Docker.Files), p.Bootstrap.Containerd().Needing(cri.ID),
 		},
-		{p.Bootstrap.Containerd()},
 		{
 			// The agent is in the stage of the bootstrap Docker, which therefore would not wait for
 			// the Undo of the agent, and of all that ends before it.
 			p.Bootstrap.Start().UndoAfter(flannel.ID, agent.StartID), flannel,
 			main, pods, cniPlugins(p.Images), startAgent(p.Agent),
+			// Without the agent, the kubelet would look for the API server again only after two seconds.
+			// https://github.com/kubernetes/kubernetes/blob/v1.37.2/pkg/kubelet/certificate/bootstrap/bootstrap.go#L295-L302
+			earlyKubelet(p.Network, p.Node, p.Join).Needing(main.ID, pods.ID, agent.StartID),
 		},
 	}
 }
@@ -58,7 +60,7 @@ func workerEngines(p parts.Parts) step.Plan {
 func joinCluster(node parts.NodeComponents, network parts.PodNetwork, join parts.Join) step.Plan {
 	return step.Plan{
 		{node.Kubelet.Start().UndoAfter(host.CreatedDirsID)},
-		{membership.Joined(node).UndoAfter(kubelet.StartID)},
+		append(openNetwork(network), membership.Joined(node).UndoAfter(kubelet.StartID)),
 		keepNetwork(network, node.Proxy),
 		{madeDirs(node.Kubelet.Files), join.Forget(), node.Label(), node.WaitReady()},
 	}

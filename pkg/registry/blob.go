@@ -37,7 +37,8 @@ func (r *Registry) Reader() (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Reader{Registry: r, base: link.Retry{Next: link.IdleTimeout{Next: r.guarded(t), Limit: stallLimit}}, clients: map[string]*http.Client{}}, nil
+	return &Reader{Registry: r, base: link.Retry{Next: link.IdleTimeout{Next: r.guarded(t), Limit: stallLimit}},
+		clients: map[string]*http.Client{}}, nil
 }
 
 func (r *Reader) client(ctx context.Context, repo name.Repository) (*http.Client, error) {
@@ -46,7 +47,8 @@ func (r *Reader) client(ctx context.Context, repo name.Repository) (*http.Client
 	if c := r.clients[repo.Name()]; c != nil {
 		return c, nil
 	}
-	t, err := transport.NewWithContext(ctx, repo.Registry, authn.FromConfig(r.Auth), r.base, []string{repo.Scope(transport.PullScope)})
+	t, err := transport.NewWithContext(ctx, repo.Registry, authn.FromConfig(r.Auth), r.base,
+		[]string{repo.Scope(transport.PullScope)})
 	if err != nil {
 		return nil, err
 	}

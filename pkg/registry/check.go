@@ -37,7 +37,8 @@ func (r *Registry) Check(ctx context.Context, path string, write bool) error {
 	}
 	repo, err := r.Repository(path)
 	if err != nil {
-		return r.problem("name", "is not a valid repository: "+err.Error(), "give registry[:port][/prefix] in lower case")
+		return r.problem("name", "is not a valid repository: "+err.Error(),
+			"give registry[:port][/prefix] in lower case")
 	}
 	guarded := link.Retry{Next: r.guarded(t)}
 	if err := r.login(ctx, repo, guarded); err != nil {
@@ -89,7 +90,8 @@ func (r *Registry) base(ctx context.Context, t http.RoundTripper, scheme string)
 
 // login requests pull access to a repository with the configured credentials.
 func (r *Registry) login(ctx context.Context, repo name.Repository, t http.RoundTripper) error {
-	client, err := transport.NewWithContext(ctx, repo.Registry, authn.FromConfig(r.Auth), t, []string{repo.Scope(transport.PullScope)})
+	client, err := transport.NewWithContext(ctx, repo.Registry, authn.FromConfig(r.Auth), t,
+		[]string{repo.Scope(transport.PullScope)})
 	if err != nil {
 		return err
 	}
@@ -121,14 +123,18 @@ func (r *Registry) Explain(err error) error {
 		return r.unresolved(dns)
 	case errors.As(err, &verify):
 		return r.untrusted(verify.Err)
-	case errors.Is(err, link.ErrPlainHTTP), errors.As(err, new(tls.RecordHeaderError)), strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
-		return r.problem("plain-http", "uses plain HTTP, which anyone on the network can read and change", "configure TLS there, or set --insecure")
+	case errors.Is(err, link.ErrPlainHTTP), errors.As(err, new(tls.RecordHeaderError)),
+		strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
+		return r.problem("plain-http", "uses plain HTTP, which anyone on the network can read and change",
+			"configure TLS there, or set --insecure")
 	case errors.As(err, new(tls.AlertError)), strings.Contains(err.Error(), "remote error: tls:"):
-		return r.problem("client-cert", "refuses the TLS connection: "+err.Error(), "give a client certificate that it trusts with --registry-cert and --registry-key")
+		return r.problem("client-cert", "refuses the TLS connection: "+err.Error(),
+			"give a client certificate that it trusts with --registry-cert and --registry-key")
 	case errors.As(err, &answered):
 		return r.answered(answered)
 	case errors.As(err, &op):
-		return r.problem("unreachable", "cannot be reached: "+op.Error(), "check that it runs, and that this machine has a route to it")
+		return r.problem("unreachable", "cannot be reached: "+op.Error(),
+			"check that it runs, and that this machine has a route to it")
 	}
 	return err
 }
@@ -138,36 +144,45 @@ func (r *Registry) Explain(err error) error {
 func (r *Registry) unresolved(err *net.DNSError) *step.Problem {
 	switch own := (&url.URL{Host: r.Host()}).Hostname(); {
 	case !err.IsNotFound:
-		return r.problem("host", fmt.Sprintf("is not found: the name %s cannot be resolved: %s", err.Name, err.Err), "check the name server of this machine")
+		return r.problem("host", fmt.Sprintf("is not found: the name %s cannot be resolved: %s", err.Name, err.Err),
+			"check the name server of this machine")
 	case err.Name != own:
-		return r.problem("host", fmt.Sprintf("needs the host %s, which does not exist", err.Name), "correct the proxy (HTTPS_PROXY), or the token server that the registry names")
+		return r.problem("host", fmt.Sprintf("needs the host %s, which does not exist", err.Name),
+			"correct the proxy (HTTPS_PROXY), or the token server that the registry names")
 	}
-	return r.problem("host", fmt.Sprintf("is not found: host %s does not exist", err.Name), "correct its name, or give its address")
+	return r.problem("host", fmt.Sprintf("is not found: host %s does not exist", err.Name),
+		"correct its name, or give its address")
 }
 
 func (r *Registry) untrusted(err error) error {
 	switch {
 	case errors.As(err, new(x509.HostnameError)):
-		return r.problem("ca", "has a certificate for another name: "+err.Error(), "use a name or address of that certificate")
+		return r.problem("ca", "has a certificate for another name: "+err.Error(),
+			"use a name or address of that certificate")
 	case errors.As(err, new(x509.CertificateInvalidError)):
 		return r.problem("ca", "has an invalid certificate: "+err.Error(), "renew it, or set the clock of this machine")
 	case len(r.CA) > 0:
-		return r.problem("ca", "has a certificate that was not signed by the given authority: "+err.Error(), "give the correct one with --registry-ca")
+		return r.problem("ca", "has a certificate that was not signed by the given authority: "+err.Error(),
+			"give the correct one with --registry-ca")
 	}
-	return r.problem("ca", "has a certificate that this machine does not trust: "+err.Error(), "name its authority with --registry-ca FILE")
+	return r.problem("ca", "has a certificate that this machine does not trust: "+err.Error(),
+		"name its authority with --registry-ca FILE")
 }
 
 func (r *Registry) answered(err *transport.Error) error {
 	switch err.StatusCode {
 	case http.StatusUnauthorized:
 		if r.Auth == (authn.AuthConfig{}) {
-			return r.problem("login", "wants a user and a password", "give --registry-username and --registry-password-file, or run `docker login "+r.Host()+"`")
+			return r.problem("login", "wants a user and a password",
+				"give --registry-username and --registry-password-file, or run `docker login "+r.Host()+"`")
 		}
 		return r.problem("login", "refuses the credentials of user "+r.Auth.Username, "correct them")
 	case http.StatusForbidden:
-		return r.problem("denied", "does not allow this: "+err.Error(), "use a user with this permission, or another prefix")
+		return r.problem("denied", "does not allow this: "+err.Error(),
+			"use a user with this permission, or another prefix")
 	case http.StatusNotFound:
-		return r.problem("name", "has no such repository: "+err.Error(), "correct the address, or `kube-bootstrap offline push` there first")
+		return r.problem("name", "has no such repository: "+err.Error(),
+			"correct the address, or `kube-bootstrap offline push` there first")
 	case http.StatusTooManyRequests:
 		return r.problem("busy", "limits the rate of requests", "try again later")
 	}

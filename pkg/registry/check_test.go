@@ -13,15 +13,19 @@ import (
 // TestExplainOfNames: only a name that the name server denies is wrong.
 func TestExplainOfNames(t *testing.T) {
 	for want, err := range map[string]net.DNSError{
-		"host registry.example.com does not exist":               {Name: "registry.example.com", Err: "no such host", IsNotFound: true},
-		"needs the host proxy.example.com, which does not exist": {Name: "proxy.example.com", Err: "no such host", IsNotFound: true},
-		"cannot be resolved: i/o timeout":                        {Name: "registry.example.com", Err: "i/o timeout", IsTimeout: true},
-		"cannot be resolved: server misbehaving":                 {Name: "registry.example.com", Err: "server misbehaving", IsTemporary: true},
+		"host registry.example.com does not exist": {Name: "registry.example.com", Err: "no such host",
+			IsNotFound: true},
+		"needs the host proxy.example.com, which does not exist": {Name: "proxy.example.com", Err: "no such host",
+			IsNotFound: true},
+		"cannot be resolved: i/o timeout": {Name: "registry.example.com", Err: "i/o timeout", IsTimeout: true},
+		"cannot be resolved: server misbehaving": {Name: "registry.example.com", Err: "server misbehaving",
+			IsTemporary: true},
 	} {
 		for _, address := range []string{"registry.example.com:5000/k8s", "registry.example.com"} {
 			r := Registry{Address: address}
 			got := r.Explain(fmt.Errorf("get: %w", &err))
-			if !strings.Contains(got.Error(), want) || strings.Contains(got.Error(), "check the name server") == err.IsNotFound {
+			if !strings.Contains(got.Error(), want) ||
+				strings.Contains(got.Error(), "check the name server") == err.IsNotFound {
 				t.Errorf("%s: got %v, want %s", address, got, want)
 			}
 		}

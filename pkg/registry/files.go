@@ -29,7 +29,8 @@ func (r *Registry) CertificateFiles(dir string) (files []host.File) {
 		files = append(files, host.File{Path: path.Join(dir, CAFile), Data: r.CA, Mode: 0o644})
 	}
 	if len(r.Cert) > 0 {
-		files = append(files, host.File{Path: path.Join(dir, CertFile), Data: r.Cert, Mode: 0o644}, host.File{Path: path.Join(dir, KeyFile), Data: r.Key})
+		files = append(files, host.File{Path: path.Join(dir, CertFile), Data: r.Cert, Mode: 0o644},
+			host.File{Path: path.Join(dir, KeyFile), Data: r.Key})
 	}
 	return files
 }
@@ -50,7 +51,10 @@ var writtenRecord = host.Record[[]string]{Path: writtenPath, Valid: func(paths [
 // the original of a file that is no longer wanted. Undo restores all originals.
 func ConfigureHost(files host.Files, wanted func() ([]host.File, error)) step.Step {
 	h := hostFiles{files, wanted}
-	return step.Step{ID: "registry-files", Name: "configure Docker and containerd for the registry", Check: h.check, Apply: h.apply, Undo: h.undo}
+	return step.Step{
+		ID: "registry-files", Name: "configure Docker and containerd for the registry", Check: h.check,
+		Apply: h.apply, Undo: h.undo,
+	}
 }
 
 type hostFiles struct {
@@ -81,7 +85,8 @@ func (h hostFiles) written() ([]string, error) {
 	if !host.Lost(err) {
 		return paths, err
 	}
-	return slices.DeleteFunc(host.ReplacedFiles(h.files), func(p string) bool { return !slices.Contains(writtenNames, path.Base(p)) }), nil
+	return slices.DeleteFunc(host.ReplacedFiles(h.files),
+		func(p string) bool { return !slices.Contains(writtenNames, path.Base(p)) }), nil
 }
 
 // recordDiff reports a damaged record or original, if there are such files.

@@ -182,17 +182,19 @@ func (r *Registry) Authorization() string {
 }
 
 func (r *Registry) tls() (*tls.Config, error) {
-	c := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: r.Insecure} //nolint:gosec // a setting, which is false by default
+	c := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: r.Insecure} //nolint:gosec // a setting
 	if len(r.CA) > 0 {
 		c.RootCAs = x509.NewCertPool()
 		if !c.RootCAs.AppendCertsFromPEM(r.CA) {
-			return nil, errors.New("registry.ca: contains no PEM certificate; give the certificate of the authority that signed the registry's")
+			return nil, errors.New("registry.ca: contains no PEM certificate; give the certificate of the authority " +
+				"that signed the registry's")
 		}
 	}
 	if len(r.Cert) > 0 {
 		pair, err := tls.X509KeyPair(r.Cert, r.Key)
 		if err != nil {
-			return nil, fmt.Errorf("registry.cert and registry.key: must be a certificate and its key in PEM form: %w", err)
+			return nil, fmt.Errorf("registry.cert and registry.key: must be a certificate and its key in PEM form: %w",
+				err)
 		}
 		c.Certificates = []tls.Certificate{pair}
 	}

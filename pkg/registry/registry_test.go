@@ -186,7 +186,8 @@ func TestTokenServerNearby(t *testing.T) {
 		})
 	})
 	r.Auth.Username, r.Auth.Password = "me", "wrong"
-	if problems := step.Problems(r.Check(t.Context(), "pause", true)); len(problems) != 1 || problems[0].Name != "registry-login" {
+	if problems := step.Problems(r.Check(t.Context(), "pause", true)); len(problems) != 1 ||
+		problems[0].Name != "registry-login" {
 		t.Errorf("with a wrong password: %v", problems)
 	}
 	r.Auth.Password = "secret"
@@ -220,7 +221,8 @@ func TestCredentialsOfDocker(t *testing.T) {
 	const docker = `{"auths": {"registry.example.com:5000": {"auth": "bWU6c2VjcmV0"}}}`
 	must.NoError(t, os.WriteFile(filepath.Join(os.Getenv("DOCKER_CONFIG"), "config.json"), []byte(docker), 0o600))
 	r, err := New(t.Context(), config.RegistrySettings{Address: "registry.example.com:5000/k8s"})
-	if err != nil || r.Auth.Username != "me" || r.Auth.Password != "secret" || r.Authorization() != "Basic bWU6c2VjcmV0" {
+	if err != nil || r.Auth.Username != "me" || r.Auth.Password != "secret" ||
+		r.Authorization() != "Basic bWU6c2VjcmV0" {
 		t.Errorf("%+v %v", r, err)
 	}
 }
@@ -231,7 +233,8 @@ func TestHandedOn(t *testing.T) {
 	data, err := r.Marshal()
 	must.NoError(t, err)
 	back, err := Parse(data)
-	if err != nil || back.Authorization() != r.Authorization() || back.Address != r.Address || !bytes.Equal(back.CA, r.CA) {
+	if err != nil || back.Authorization() != r.Authorization() || back.Address != r.Address ||
+		!bytes.Equal(back.CA, r.CA) {
 		t.Errorf("%+v %v", back, err)
 	}
 	again := &Registry{Address: r.Address}
@@ -258,7 +261,8 @@ func TestLayContract(t *testing.T) {
 	must.NoError(t, os.MkdirAll(files.Path("/etc/containerd/certs.d/ghcr.io"), 0o755))
 	const owners = "/etc/containerd/certs.d/ghcr.io/hosts.toml"
 	must.NoError(t, os.WriteFile(files.Path(owners), []byte("the owner's"), 0o640))
-	tree := []host.File{{Path: owners, Data: []byte("ours")}, {Path: "/etc/containerd/certs.d/reg:5000/ca.crt", Data: []byte("ca"), Mode: 0o644}}
+	tree := []host.File{{Path: owners, Data: []byte("ours")},
+		{Path: "/etc/containerd/certs.d/reg:5000/ca.crt", Data: []byte("ca"), Mode: 0o644}}
 	wanted := tree
 	configure := ConfigureHost(files, func() ([]host.File, error) { return wanted, nil })
 	hosttest.Contract(t, func() string { return world(t, files) }, configure)
@@ -296,7 +300,8 @@ func TestAFileOfTheUserKeepsItsMode(t *testing.T) {
 // world prints what is on the host outside of our own memory.
 func world(t *testing.T, files host.Files) string {
 	t.Helper()
-	out, err := host.Run(context.Background(), "sh", "-c", "cd "+files.Path("/")+" && find etc -printf '%p %m\\n' | sort; find etc -type f | sort | xargs -r sha256sum")
+	out, err := host.Run(context.Background(), "sh", "-c",
+		"cd "+files.Path("/")+" && find etc -printf '%p %m\\n' | sort; find etc -type f | sort | xargs -r sha256sum")
 	must.NoError(t, err)
 	return out
 }

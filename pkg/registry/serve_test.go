@@ -23,11 +23,13 @@ import (
 // TestServed pulls an image from a directory with the layout of containerd's
 // content store: one file per blob, named by its digest.
 func TestServed(t *testing.T) {
-	img, err := mutate.AppendLayers(mutate.MediaType(empty.Image, types.OCIManifestSchema1), static.NewLayer([]byte("a layer"), types.OCIUncompressedLayer))
+	img, err := mutate.AppendLayers(mutate.MediaType(empty.Image, types.OCIManifestSchema1),
+		static.NewLayer([]byte("a layer"), types.OCIUncompressedLayer))
 	must.NoError(t, err)
 	dir := t.TempDir()
 	digest := store(t, dir, img)
-	handler, err := Served{Content: dir, Images: map[string]v1.Hash{"registry.k8s.io/e2e-test-images/kitten:1.8": digest}}.handler()
+	handler, err := Served{Content: dir,
+		Images: map[string]v1.Hash{"registry.k8s.io/e2e-test-images/kitten:1.8": digest}}.handler()
 	must.NoError(t, err)
 	server := httptest.NewServer(handler)
 	defer server.Close()
@@ -42,12 +44,14 @@ func TestServed(t *testing.T) {
 	if got := content(t, pulled); got != "a layer" {
 		t.Errorf("layer %q", got)
 	}
-	put, err := http.NewRequest(http.MethodPut, server.URL+"/v2/e2e-test-images/kitten/manifests/1.9", strings.NewReader("{}"))
+	put, err := http.NewRequest(http.MethodPut, server.URL+"/v2/e2e-test-images/kitten/manifests/1.9",
+		strings.NewReader("{}"))
 	must.NoError(t, err)
 	if answer, err := http.DefaultClient.Do(put); err != nil || answer.StatusCode != http.StatusMethodNotAllowed {
 		t.Errorf("write to it: %v, %v", answer, err)
 	}
-	if other, err := http.Get(server.URL + "/v2/other/manifests/1"); err != nil || other.StatusCode != http.StatusNotFound {
+	if other, err := http.Get(server.URL + "/v2/other/manifests/1"); err != nil ||
+		other.StatusCode != http.StatusNotFound {
 		t.Errorf("another image: %v, %v", other, err)
 	}
 }

@@ -57,7 +57,9 @@ func (r *Registry) Options(ctx context.Context) ([]remote.Option, error) {
 		remote.WithTransport(link.Retry{Next: r.guarded(t)}),
 		remote.WithAuth(authn.FromConfig(r.Auth)),
 		remote.WithUserAgent("kube-bootstrap"),
-		remote.WithRetryBackoff(remote.Backoff{Duration: link.Backoff(1), Factor: 2, Jitter: 0.1, Steps: link.MaxAttempts}),
+		remote.WithRetryBackoff(remote.Backoff{
+			Duration: link.Backoff(1), Factor: 2, Jitter: 0.1, Steps: link.MaxAttempts,
+		}),
 		remote.WithRetryPredicate(passes),
 	}, nil
 }
@@ -119,7 +121,8 @@ func (d *tokenDetours) turn(req *http.Request, header http.Header) {
 		return
 	}
 	server, err := url.Parse(found[1])
-	if err != nil || server.Scheme != req.URL.Scheme || server.Host == d.registry || !private(server) || !private(req.URL) {
+	if err != nil || server.Scheme != req.URL.Scheme || server.Host == d.registry || !private(server) ||
+		!private(req.URL) {
 		return
 	}
 	d.server.Store(server)

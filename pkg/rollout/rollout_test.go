@@ -35,7 +35,9 @@ func (n *nodes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	annotations, found := n.all[name]
 	if !found {
 		w.WriteHeader(http.StatusNotFound)
-		_ = json.NewEncoder(w).Encode(metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonNotFound, Code: http.StatusNotFound})
+		_ = json.NewEncoder(w).Encode(metav1.Status{
+			Status: metav1.StatusFailure, Reason: metav1.StatusReasonNotFound, Code: http.StatusNotFound,
+		})
 		return
 	}
 	if r.Method == http.MethodPatch {

@@ -96,7 +96,8 @@ func (s StateStore) Watch(ctx context.Context) (watch.Interface, error) {
 	if err != nil {
 		return nil, err
 	}
-	return client.CoreV1().Secrets(metav1.NamespaceSystem).Watch(ctx, metav1.SingleObject(metav1.ObjectMeta{Name: SecretName}))
+	return client.CoreV1().Secrets(metav1.NamespaceSystem).Watch(ctx,
+		metav1.SingleObject(metav1.ObjectMeta{Name: SecretName}))
 }
 
 // Notes returns the phases that hosts have noted.

@@ -47,7 +47,8 @@ func (s StateStore) ReadTrust(ctx context.Context, genuine func(text, signature 
 	}
 	text := found.BinaryData[trustKey]
 	if !genuine(text, found.BinaryData[signatureKey]) {
-		return nil, fmt.Errorf("ConfigMap %s/%s: it is not signed by a certificate authority that this host trusts", metav1.NamespaceSystem, TrustName)
+		return nil, fmt.Errorf("ConfigMap %s/%s: it is not signed by a certificate authority that this host trusts",
+			metav1.NamespaceSystem, TrustName)
 	}
 	var t Trust
 	if err := json.Unmarshal(text, &t); err != nil {
@@ -86,5 +87,6 @@ func (s StateStore) WatchTrust(ctx context.Context) (watch.Interface, error) {
 	if err != nil {
 		return nil, err
 	}
-	return client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Watch(ctx, metav1.SingleObject(metav1.ObjectMeta{Name: TrustName}))
+	return client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Watch(ctx,
+		metav1.SingleObject(metav1.ObjectMeta{Name: TrustName}))
 }

@@ -50,7 +50,9 @@ func within(ctx context.Context, limit time.Duration) (context.Context, context.
 	if !ok {
 		return context.WithTimeout(ctx, limit)
 	}
-	l := &limited{Context: ctx, limit: limit, busy: busy, begun: time.Now(), busyBefore: busy(), done: make(chan struct{})}
+	l := &limited{
+		Context: ctx, limit: limit, busy: busy, begun: time.Now(), busyBefore: busy(), done: make(chan struct{}),
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.forget = context.AfterFunc(ctx, func() { l.end(ctx.Err()) })

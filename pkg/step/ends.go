@@ -59,7 +59,8 @@ func (e End) text(times int) string {
 	if e.Failed != "" {
 		return e.What + " does not start"
 	}
-	return fmt.Sprintf("%s %s with exit code %d%s after %s", e.What, often, e.Code, signalOf(e.Code), e.Ran.Round(watchPause/5))
+	return fmt.Sprintf("%s %s with exit code %d%s after %s",
+		e.What, often, e.Code, signalOf(e.Code), e.Ran.Round(watchPause/5))
 }
 
 // signalOf returns the signal that an exit code means, as in " (killed)".

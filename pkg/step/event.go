@@ -35,7 +35,7 @@ type Event struct {
 	Step    string    `json:"step"`             // the name of the step, for people
 	ID      ID        `json:"id,omitempty"`     // of the step, for programs
 	Kind    EventKind `json:"kind"`
-	Message string    `json:"message,omitempty"` // Progress: the current action or wait. Left: what differs from before, and why
+	Message string    `json:"message,omitempty"` // Progress: the current action or wait. Left: what differs, and why
 	Bytes   int64     `json:"bytes,omitempty"`   // Progress: done so far, in bytes; 0 if not counted
 	Total   int64     `json:"total,omitempty"`   // Progress: size of the transfer in bytes; 0 if unknown
 	Doing   []string  `json:"doing,omitempty"`   // Progress: the parallel actions of the step, a few words each

@@ -56,7 +56,8 @@ func NewGraph(plan Plan) (*Graph, error) {
 	}
 	g.orderUndo()
 	return g, errors.Join(
-		g.circle("these steps need one another", needed), g.circle("the Undo of these steps would wait for one another", undone))
+		g.circle("these steps need one another", needed),
+		g.circle("the Undo of these steps would wait for one another", undone))
 }
 
 // add adds a stage. It ignores a zero Step, which takes the place of a step that does not exist.

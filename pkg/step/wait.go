@@ -97,7 +97,9 @@ func UntilNone(ctx context.Context, check func(context.Context) (Diff, error), e
 // Persists reports whether a difference is still there after patience, for a repair that would
 // do harm if the difference ended by itself. A check that fails has observed nothing: it is
 // repeated until the limit of ctx, and its error returned.
-func Persists(ctx context.Context, limit time.Duration, check func(context.Context) (Diff, error)) (persists bool, err error) {
+func Persists(
+	ctx context.Context, limit time.Duration, check func(context.Context) (Diff, error),
+) (persists bool, err error) {
 	waiting, cancel := within(ctx, limit)
 	defer cancel()
 	err = Until(ctx, func(ctx context.Context) error {

@@ -21,7 +21,9 @@ func TestRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := Read(files, "/run/flannel")
-	want := Lease{Network: netip.MustParsePrefix("10.1.0.0/16"), Subnet: netip.MustParsePrefix("10.1.3.1/24"), MTU: 1450}
+	want := Lease{
+		Network: netip.MustParsePrefix("10.1.0.0/16"), Subnet: netip.MustParsePrefix("10.1.3.1/24"), MTU: 1450,
+	}
 	if err != nil || got != want {
 		t.Errorf("got %v, %v", got, err)
 	}

@@ -14,7 +14,8 @@ import (
 const problemTable = "pkg/plan/preflight/ignore.go"
 
 var looked = []string{
-	"pkg/plan", "pkg/plan/local", "pkg/plan/parts", "pkg/plan/preflight", "pkg/maindocker", "pkg/containerd", "pkg/flannel", "pkg/kubelet", "pkg/join", "pkg/registry",
+	"pkg/plan", "pkg/plan/local", "pkg/plan/parts", "pkg/plan/preflight", "pkg/maindocker", "pkg/containerd",
+	"pkg/flannel", "pkg/kubelet", "pkg/join", "pkg/registry",
 }
 
 // unlistedProblems returns a breach for each name of a problem or of a check of
@@ -42,7 +43,8 @@ func unlistedProblems(root string) ([]string, error) {
 			}
 			for _, problem := range file.problems() {
 				if !slices.Contains(listed, problem) && !file.isTest() {
-					all = append(all, file.name+": --ignore-preflight does not know the problem "+problem+"; add it to "+problemTable)
+					all = append(all, file.name+": --ignore-preflight does not know the problem "+problem+
+						"; add it to "+problemTable)
 				}
 			}
 		}

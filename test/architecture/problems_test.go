@@ -33,9 +33,12 @@ func f() {
 	}
 	found, err := unlistedProblems(root)
 	want := []string{
-		"pkg/plan/preflight/checks.go: --ignore-preflight does not know the problem clock; add it to pkg/plan/preflight/ignore.go",
-		"pkg/plan/preflight/checks.go: --ignore-preflight does not know the problem images; add it to pkg/plan/preflight/ignore.go",
-		"pkg/plan/preflight/checks.go: --ignore-preflight does not know the problem other; add it to pkg/plan/preflight/ignore.go",
+		"pkg/plan/preflight/checks.go: --ignore-preflight does not know the problem clock; " +
+			"add it to pkg/plan/preflight/ignore.go",
+		"pkg/plan/preflight/checks.go: --ignore-preflight does not know the problem images; " +
+			"add it to pkg/plan/preflight/ignore.go",
+		"pkg/plan/preflight/checks.go: --ignore-preflight does not know the problem other; " +
+			"add it to pkg/plan/preflight/ignore.go",
 	}
 	if err != nil || !slices.Equal(found, want) {
 		t.Errorf("%v, %q", err, found)

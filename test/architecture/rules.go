@@ -33,7 +33,8 @@ var layers = [][]string{
 	{"pkg/image", "pkg/fetch", "pkg/registry", "pkg/dump", "pkg/rotation"},
 	{"pkg/bundle", "pkg/imagestore", "pkg/cniplugins"},
 	{
-		"pkg/agent", "pkg/bootstrapdocker", "pkg/etcd", "pkg/balancer", "pkg/flannel", "pkg/firewall", "pkg/maindocker", "pkg/containerd", "pkg/kubelet", "pkg/controlplane",
+		"pkg/agent", "pkg/bootstrapdocker", "pkg/etcd", "pkg/balancer", "pkg/flannel", "pkg/firewall", "pkg/maindocker",
+		"pkg/containerd", "pkg/kubelet", "pkg/controlplane",
 		"pkg/join", "pkg/addon", "pkg/offline", "pkg/cluster",
 	},
 	{"pkg/plan"},
@@ -186,7 +187,9 @@ func read(root, name string) (source, error) {
 		return source{}, err
 	}
 	short = filepath.ToSlash(short)
-	return source{name: short, dir: path.Dir(short), lines: strings.Count(string(text), "\n"), set: set, syntax: syntax}, nil
+	return source{
+		name: short, dir: path.Dir(short), lines: strings.Count(string(text), "\n"), set: set, syntax: syntax,
+	}, nil
 }
 
 func (s source) isTest() bool { return strings.HasSuffix(s.name, "_test.go") }
@@ -199,7 +202,7 @@ func (s source) violations() []string {
 	if slices.Contains(emptyWords, path.Base(s.dir)) {
 		all = append(all, fmt.Sprintf("%s: a package called %s; name it for what it is", s.name, path.Base(s.dir)))
 	}
-	all = append(all, s.functions()...)
+	all = append(append(all, s.functions()...), s.needsRoot()...)
 	if !strings.HasPrefix(s.dir, "pkg/") && !strings.HasPrefix(s.dir, "cmd/") {
 		return all
 	}
@@ -218,16 +221,33 @@ func (s source) functions() []string {
 			continue
 		}
 		if n := s.set.Position(f.End()).Line - s.set.Position(f.Pos()).Line + 1; n > maxFunctionLines {
-			all = append(all, fmt.Sprintf("%s: %s has %d lines; cut it, %d are enough", s.name, f.Name.Name, n, maxFunctionLines))
+			all = append(all, fmt.Sprintf("%s: %s has %d lines; cut it, %d are enough", s.name, f.Name.Name, n,
+				maxFunctionLines))
 		}
 	}
 	return all
 }
 
+// needsRoot compares the name of a file with its build tag. `make plain` runs no file with this tag.
+func (s source) needsRoot() []string {
+	tagged := slices.ContainsFunc(s.syntax.Comments,
+		func(g *ast.CommentGroup) bool { return g.List[0].Text == "//go:build root" })
+	if named := strings.HasSuffix(s.name, "_root_test.go"); named == tagged {
+		return nil
+	}
+	return []string{
+		s.name + ": tests that need root or Docker are in files *_root_test.go with //go:build root; " +
+			"only one of both is true",
+	}
+}
+
 func (s source) imports() []string {
 	var all []string
 	if layer(s.dir) < 0 {
-		return []string{fmt.Sprintf("%s: %s has no layer; give it one in test/architecture and docs/architecture.md", s.name, s.dir)}
+		return []string{
+			fmt.Sprintf("%s: %s has no layer; give it one in test/architecture and docs/architecture.md", s.name,
+				s.dir),
+		}
 	}
 	for _, spec := range s.syntax.Imports {
 		target, err := strconv.Unquote(spec.Path.Value)
@@ -332,7 +352,8 @@ func commentViolations(comments map[string][]string) []string {
 		case len(files) == 0:
 			all = append(all, dir+": no package comment; say in one file what it is for")
 		case len(files) > 1:
-			all = append(all, fmt.Sprintf("%s: %d package comments (%s); keep one", dir, len(files), strings.Join(files, ", ")))
+			all = append(all, fmt.Sprintf("%s: %d package comments (%s); keep one", dir, len(files),
+				strings.Join(files, ", ")))
 		}
 	}
 	return all

@@ -102,7 +102,8 @@ func TestEveryStepOfAMaster(t *testing.T) {
 // firstContainer runs a container in the bootstrap Docker that ends at once: what
 // an engine creates for its first container stays until the engine is removed.
 func firstContainer(t *testing.T, h *local.Host) {
-	_, err := host.Run(t.Context(), "docker", "-H", "unix://"+bootstrapdocker.Socket, "run", "--rm", "--network", "host", h.Image("etcd"), "etcd", "--version")
+	_, err := host.Run(t.Context(), "docker", "-H", "unix://"+bootstrapdocker.Socket, "run", "--rm", "--network",
+		"host", h.Image("etcd"), "etcd", "--version")
 	must.NoError(t, err)
 }
 
@@ -186,7 +187,9 @@ func kubeletRuns(t *testing.T) bool {
 
 func world(t *testing.T) string {
 	t.Helper()
-	out, err := host.Command{Args: []string{"sh"}, Stdin: strings.NewReader(hosttest.WorldScript)}.Run(context.Background())
+	out, err := host.Command{
+		Args: []string{"sh"}, Stdin: strings.NewReader(hosttest.WorldScript),
+	}.Run(context.Background())
 	if err != nil {
 		t.Fatalf("print the world: %v", err)
 	}

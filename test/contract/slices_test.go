@@ -22,9 +22,11 @@ import (
 // podSlices creates the units that the kubelet and runc create with the systemd
 // driver for one pod. The pod's process ignores SIGTERM.
 const podSlices = `set -e
-slice() { busctl call org.freedesktop.systemd1 /org/freedesktop/systemd1 org.freedesktop.systemd1.Manager StartTransientUnit 'ssa(sv)a(sa(sv))' $1.slice replace 2 DefaultDependencies b false CPUWeight t 100 0; }
+slice() { busctl call org.freedesktop.systemd1 /org/freedesktop/systemd1 org.freedesktop.systemd1.Manager \
+	StartTransientUnit 'ssa(sv)a(sa(sv))' $1.slice replace 2 DefaultDependencies b false CPUWeight t 100 0; }
 slice kubepods; slice kubepods-besteffort; slice kubepods-burstable; slice kubepods-burstable-pod11_22
-systemd-run --scope --slice=kubepods-burstable-pod11_22 --unit=cri-containerd-33 sh -c 'trap "" TERM; while :; do sleep 600; done' >/dev/null 2>&1 &
+systemd-run --scope --slice=kubepods-burstable-pod11_22 --unit=cri-containerd-33 \
+	sh -c 'trap "" TERM; while :; do sleep 600; done' >/dev/null 2>&1 &
 for i in $(seq 100); do systemctl -q is-active cri-containerd-33.scope && exit 0; sleep 0.1; done; exit 1`
 
 // TestSlicesOfPods: Undo of the step that runs pods removes their slices.
@@ -41,7 +43,8 @@ func TestSlicesOfPods(t *testing.T) {
 	if err := pods.Undo(t.Context()); err != nil {
 		t.Error(err)
 	}
-	units, err := host.Run(t.Context(), "systemctl", "list-units", "--all", "--no-legend", "kubepods*", "cri-containerd-33*")
+	units, err := host.Run(t.Context(), "systemctl", "list-units", "--all", "--no-legend", "kubepods*",
+		"cri-containerd-33*")
 	files, _ := filepath.Glob("/run/systemd/transient/kubepods*") // the pattern is valid
 	groups, _ := host.Run(t.Context(), "find", "/sys/fs/cgroup", "-name", "kubepods*")
 	if units != "" || err != nil || len(files) > 0 || groups != "" {

@@ -21,60 +21,41 @@ import (
 	bundles "github.com/kube-bootstrap/kube-bootstrap/pkg/bundle"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/catalog"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/test/hosts"
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
+	"github.com/kube-bootstrap/kube-bootstrap/test/registries"
 )
-
-// pauseImage is small, and compiled in seconds for all architectures.
-var pauseImage = "registry.k8s.io/pause:" + catalog.Newest().Pause
-
-var pauseArchs = []string{"amd64", "arm64", "arm", "ppc64le"}
 
 // TestBundle: one file of several architectures, made twice from nothing and
 // still the same, is read by every other tool there is.
 func TestBundle(t *testing.T) {
 	dir := t.TempDir()
 	path, again := filepath.Join(dir, "pause.tar.zst"), filepath.Join(dir, "again.tar.zst")
-	buildPause(t, path)
-	buildPause(t, again)
+	registries.BuildPause(t, path)
+	registries.BuildPause(t, again)
 	if sum(t, path) != sum(t, again) {
 		t.Error("the same build, with nothing in the cache, gives other bytes")
 	}
 	lacks(t, path)
 	plain := filepath.Join(dir, "pause.tar")
-	run(t, "zstd", "-q", "-d", path, "-o", plain)
+	hosts.Local(t, "zstd", "-q", "-d", path, "-o", plain)
 	t.Run("skopeo", func(t *testing.T) { skopeo(t, plain) })
 	t.Run("crane", func(t *testing.T) { crane(t, plain) })
-	t.Run("docker here", func(t *testing.T) { dockerLoad(t, plain, local) })
+	t.Run("docker here", func(t *testing.T) { dockerLoad(t, plain, hosts.LocalScript) })
 	for i, engine := range []string{"docker-26.1", "docker-28.5"} {
 		t.Run(engine, func(t *testing.T) {
-			m := hosts(t, engine, fmt.Sprintf("10.193.%d.0/24", 40+i), "bundle-"+strings.TrimPrefix(engine, "docker-2")[:1])[0]
-			m.put(t, plain, "/root/pause.tar")
-			dockerLoad(t, "/root/pause.tar", m.sh)
-			m.sh(t, "ctr -n other images import --all-platforms /root/pause.tar && ctr -n other images check | grep "+pauseImage)
+			m := hosts.New(t, engine, fmt.Sprintf("10.193.%d.0/24", 40+i),
+				"bundle-"+strings.TrimPrefix(engine, "docker-2")[:1])[0]
+			m.Put(t, plain, "/root/pause.tar")
+			dockerLoad(t, "/root/pause.tar", m.Sh)
+			m.Sh(t, "ctr -n other images import --all-platforms /root/pause.tar && ctr -n other images check | grep "+
+				registries.PauseImage)
 			if engine == "docker-28.5" {
 				refusesBundles(t, m)
 			}
 		})
 	}
 }
-
-func buildPause(t *testing.T, to string) {
-	t.Helper()
-	_, err := host.Command{
-		Args: []string{built.binary, "offline", "build", "--images", "pause", "--arch", strings.Join(pauseArchs, ","), "--to", to},
-		Env:  []string{"KUBE_BOOTSTRAP_CACHE=" + t.TempDir()},
-	}.Run(t.Context())
-	must.NoError(t, err)
-}
-
-func run(t *testing.T, args ...string) string {
-	t.Helper()
-	out, err := host.Run(t.Context(), args...)
-	must.NoError(t, err)
-	return out
-}
-
-func local(t *testing.T, script string) string { return run(t, "sh", "-c", script) }
 
 func sum(t *testing.T, path string) [32]byte {
 	t.Helper()
@@ -85,37 +66,43 @@ func sum(t *testing.T, path string) [32]byte {
 // lacks: a bundle of one image is sound, and not all that a cluster needs.
 func lacks(t *testing.T, path string) {
 	t.Helper()
-	out, err := host.Run(t.Context(), built.binary, "offline", "verify", path, "--arch", "arm,s390x", "-o", "json")
+	out, err := host.Run(t.Context(), hosts.Built.Binary, "offline", "verify", path, "--arch", "arm,s390x", "-o",
+		"json")
 	var report bundles.Report
 	must.NoError(t, json.Unmarshal([]byte(out), &report))
 	missing := strings.Join(report.Missing, "\n")
-	for _, want := range []string{"quay.io/coreos/etcd:v" + catalog.Newest().Etcd + " for arm", "CNI plugin bridge for arm", "everything for s390x"} {
+	for _, want := range []string{
+		"quay.io/coreos/etcd:v" + catalog.Newest().Etcd + " for arm", "CNI plugin bridge for arm",
+		"everything for s390x",
+	} {
 		if err == nil || !strings.Contains(missing, want) {
 			t.Errorf("%q is not missing: %v\n%s", want, err, missing)
 		}
 	}
-	if strings.Contains(missing, pauseImage) || len(report.Archs) != len(pauseArchs) {
+	if strings.Contains(missing, registries.PauseImage) || len(report.Archs) != len(registries.PauseArchs) {
 		t.Errorf("report %+v", report)
 	}
 }
 
 func skopeo(t *testing.T, plain string) {
 	seen := map[string]bool{}
-	for _, arch := range pauseArchs {
-		got := run(t, "skopeo", "--override-arch", arch, "inspect", "--format", "{{.Architecture}} {{.Layers}}", "oci-archive:"+plain+":"+pauseImage)
+	for _, arch := range registries.PauseArchs {
+		got := hosts.Local(t, "skopeo", "--override-arch", arch, "inspect", "--format", "{{.Architecture}} {{.Layers}}",
+			"oci-archive:"+plain+":"+registries.PauseImage)
 		if !strings.HasPrefix(got, arch+" ") || seen[got] {
 			t.Errorf("for %s: %s", arch, got)
 		}
 		seen[got] = true
 	}
-	run(t, "skopeo", "--insecure-policy", "copy", "-q", "--all", "oci-archive:"+plain+":"+pauseImage, "dir:"+t.TempDir())
+	hosts.Local(t, "skopeo", "--insecure-policy", "copy", "-q", "--all", "oci-archive:"+plain+":"+registries.PauseImage,
+		"dir:"+t.TempDir())
 }
 
 // crane's own library finds everything in its place; a registry that it is
 // pushed to checks every digest.
 func crane(t *testing.T, plain string) {
 	dir := t.TempDir()
-	run(t, "tar", "-C", dir, "-xf", plain)
+	hosts.Local(t, "tar", "-C", dir, "-xf", plain)
 	index, err := layout.ImageIndexFromPath(dir)
 	must.NoError(t, err)
 	if err := validate.Index(index, validate.Fast); err != nil {
@@ -134,8 +121,8 @@ func crane(t *testing.T, plain string) {
 // its own.
 func dockerLoad(t *testing.T, plain string, sh func(*testing.T, string) string) {
 	sh(t, "docker load -q -i "+plain)
-	for _, arch := range pauseArchs {
-		ref := strings.Replace(pauseImage, ":", "-"+arch+":", 1)
+	for _, arch := range registries.PauseArchs {
+		ref := strings.Replace(registries.PauseImage, ":", "-"+arch+":", 1)
 		if got := sh(t, "docker image inspect -f '{{.Architecture}}' "+ref); got != arch {
 			t.Errorf("%s is for %s", ref, got)
 		}
@@ -145,28 +132,30 @@ func dockerLoad(t *testing.T, plain string, sh func(*testing.T, string) string) 
 
 // refusesBundles: what is damaged, or not signed by the key that is asked for, is
 // refused before anything is touched.
-func refusesBundles(t *testing.T, m machine) {
+func refusesBundles(t *testing.T, m hosts.Machine) {
 	key := filepath.Join(t.TempDir(), "key")
-	run(t, "openssl", "genpkey", "-algorithm", "ed25519", "-out", key)
-	run(t, "openssl", "pkey", "-in", key, "-pubout", "-out", key+".pub")
-	m.put(t, key+".pub", "/root/key.pub")
-	m.sh(t, "cp "+bundle+" /root/damaged && printf X | dd of=/root/damaged bs=1 conv=notrunc seek=$(($(stat -c %s /root/damaged)/2)) 2>&1")
-	m.sh(t, "head -c $(($(stat -c %s /root/damaged)/3)) "+bundle+" >/root/short")
-	before := m.settledWorld(t)
+	hosts.Local(t, "openssl", "genpkey", "-algorithm", "ed25519", "-out", key)
+	hosts.Local(t, "openssl", "pkey", "-in", key, "-pubout", "-out", key+".pub")
+	m.Put(t, key+".pub", "/root/key.pub")
+	m.Sh(t, "cp "+hosts.Bundle+" /root/damaged && printf X | "+
+		"dd of=/root/damaged bs=1 conv=notrunc seek=$(($(stat -c %s /root/damaged)/2)) 2>&1")
+	m.Sh(t, "head -c $(($(stat -c %s /root/damaged)/3)) "+hosts.Bundle+" >/root/short")
+	before := m.SettledWorld(t)
 	for flags, want := range map[string]string{
-		"--bundle /root/damaged":                                       "is cut short or damaged",
-		"--bundle /root/short":                                         "is cut short or damaged",
-		"--bundle " + bundle + " --verify-key /root/key.pub":           "not to be trusted: it has no signature",
-		"--bundle " + bundle + " --kubernetes-version 1.37.0":          "contains Kubernetes " + catalog.Newest().Patch + ", not v1.37.0",
-		"--bundle " + bundle + " --ignore-preflight arch --arch s390x": "it is for amd64, not for s390x",
-		"--bundle " + bundle + " --verify-key /root/damaged":           "is no key in PEM",
-		"--bundle /root/key.pub":                                       "not a bundle",
-		"--bundle /root/none":                                          "no bundle at /root/none",
+		"--bundle /root/damaged": "is cut short or damaged",
+		"--bundle /root/short":   "is cut short or damaged",
+		"--bundle " + hosts.Bundle + " --verify-key /root/key.pub": "not to be trusted: it has no signature",
+		"--bundle " + hosts.Bundle + " --kubernetes-version 1.37.0": "contains Kubernetes " +
+			catalog.Newest().Patch + ", not v1.37.0",
+		"--bundle " + hosts.Bundle + " --ignore-preflight arch --arch s390x": "it is for amd64, not for s390x",
+		"--bundle " + hosts.Bundle + " --verify-key /root/damaged":           "is no key in PEM",
+		"--bundle /root/key.pub": "not a bundle",
+		"--bundle /root/none":    "no bundle at /root/none",
 	} {
-		_, err := m.try(context.Background(), "kube-bootstrap master "+flags)
+		_, err := m.Try(context.Background(), "kube-bootstrap master "+flags)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("master %s: got %v, want %q", flags, err, want)
 		}
 	}
-	m.sameWorld(t, "a bundle that was refused", before)
+	m.SameWorld(t, "a bundle that was refused", before)
 }

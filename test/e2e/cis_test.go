@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kube-bootstrap/kube-bootstrap/test/hosts"
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
@@ -36,7 +37,8 @@ args() { cat "$D/$1" 2>/dev/null; }
 has() { args "$1" | grep -qE -- "$2"; }
 lacks() { ! has "$1" "$2" && args "$1" | grep -q .; }
 setting() { grep -qE -- "$1" /var/lib/kubelet/config.yaml; }
-private() { for f in "$@"; do [ -e "$f" ] || continue; case $(stat -Lc %a:%U:%G "$f") in [0-7]00:root:root) ;; *) return 1;; esac; done; }
+private() { for f in "$@"; do [ -e "$f" ] || continue
+	case $(stat -Lc %a:%U:%G "$f") in [0-7]00:root:root) ;; *) return 1;; esac; done; }
 owned() { [ -z "$(find "$@" \( ! -user root -o ! -group root \) -print -quit)" ]; }
 refused() { kc create --dry-run=server -f - >/dev/null 2>&1 <<EOF && return 1 || return 0
 {apiVersion: v1, kind: Pod, metadata: {name: cis, namespace: default}, spec: {$1}}
@@ -49,7 +51,7 @@ K=/etc/kubernetes
 
 // cis prints the table of the benchmark, and fails where a result is not the
 // documented one.
-func cis(t *testing.T, master, worker machine) {
+func cis(t *testing.T, master, worker hosts.Machine) {
 	t.Helper()
 	page := must.Read(t, "../../docs/security.md")
 	var table strings.Builder
@@ -60,7 +62,8 @@ func cis(t *testing.T, master, worker machine) {
 		if failed != "" {
 			failures++
 		}
-		fmt.Fprintf(&table, "%-7s %-4s %s%s\n", c.id, map[bool]string{true: "pass", false: "FAIL"}[failed == ""], c.title, failed)
+		fmt.Fprintf(&table, "%-7s %-4s %s%s\n", c.id, map[bool]string{true: "pass", false: "FAIL"}[failed == ""],
+			c.title, failed)
 		if (failed != "") != (c.why != "") {
 			t.Errorf("%s %s: failed on %q, but the expected reason is %q", c.id, c.title, failed, c.why)
 		}
@@ -76,16 +79,17 @@ func cis(t *testing.T, master, worker machine) {
 
 // failingControls returns the controls that fail, each with the names of its hosts. It repeats a
 // control that fails without a documented reason: a busy API server may not be ready for a moment.
-func failingControls(t *testing.T, master, worker machine) map[string]string {
+func failingControls(t *testing.T, master, worker hosts.Machine) map[string]string {
 	t.Helper()
 	failing := map[string]string{}
-	for kind, m := range map[string]machine{"master": master, "worker": worker} {
-		mine := slices.DeleteFunc(slices.Clone(controls), func(c control) bool { return c.host != "" && c.host != kind })
+	for kind, m := range map[string]hosts.Machine{"master": master, "worker": worker} {
+		mine := slices.DeleteFunc(slices.Clone(controls),
+			func(c control) bool { return c.host != "" && c.host != kind })
 		const times, pause = 12, 5 * time.Second
 		for range times {
 			documented, others := failingOn(t, m, mine)
 			for _, c := range documented {
-				failing[c.id] += " (" + m.name + ")"
+				failing[c.id] += " (" + m.Name + ")"
 			}
 			if mine = others; len(mine) == 0 {
 				break
@@ -93,7 +97,7 @@ func failingControls(t *testing.T, master, worker machine) map[string]string {
 			time.Sleep(pause)
 		}
 		for _, c := range mine {
-			failing[c.id] += " (" + m.name + ")"
+			failing[c.id] += " (" + m.Name + ")"
 		}
 	}
 	return failing
@@ -101,13 +105,13 @@ func failingControls(t *testing.T, master, worker machine) map[string]string {
 
 // failingOn runs the command of each control on a host. It returns two lists of the controls that
 // fail: those whose reason is documented, and the others.
-func failingOn(t *testing.T, m machine, tried []control) (documented, others []control) {
+func failingOn(t *testing.T, m hosts.Machine, tried []control) (documented, others []control) {
 	t.Helper()
 	script := cisShell
 	for _, c := range tried {
 		script += "(\n" + c.passes + "\n) >/dev/null 2>&1 </dev/null || echo " + c.id + "\n"
 	}
-	ids := strings.Fields(m.sh(t, script))
+	ids := strings.Fields(m.Sh(t, script))
 	for _, c := range tried {
 		switch {
 		case !slices.Contains(ids, c.id):

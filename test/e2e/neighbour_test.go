@@ -7,26 +7,29 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/test/hosts"
 )
 
 // neighbour has the master send to a container of the worker past the overlay,
 // as a host of the LAN does that is no part of the cluster: the container
 // publishes its port on 127.0.0.1 only.
-func neighbour(t *testing.T, master, worker machine) {
+func neighbour(t *testing.T, master, worker hosts.Machine) {
 	t.Helper()
-	worker.sh(t, "docker run -d --name local -p 127.0.0.1:8099:8080 "+probeImage+" /probe serve")
-	defer worker.sh(t, "docker rm -f local")
-	strange(t, worker.ip, "10250")
-	strange(t, master.ip, "10250", "2380")
-	ip := worker.sh(t, "docker inspect -f '{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}' local")
+	worker.Sh(t, "docker run -d --name local -p 127.0.0.1:8099:8080 "+hosts.ProbeImage+" /probe serve")
+	defer worker.Sh(t, "docker rm -f local")
+	strange(t, worker.IP, "10250")
+	strange(t, master.IP, "10250", "2380")
+	ip := worker.Sh(t, "docker inspect -f '{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}' local")
 	code := "curl -s -o /dev/null -m 10 -w '%{http_code}' http://" + ip + ":8080/ || true"
-	says(t, time.Minute, "the port by the overlay", master, code, "200") // the program in the container may still start
-	if !strings.Contains(master.sh(t, "ip route get "+ip), "flannel") {
+	// the program in the container may still start
+	hosts.Says(t, time.Minute, "the port by the overlay", master, code, "200")
+	if !strings.Contains(master.Sh(t, "ip route get "+ip), "flannel") {
 		return // without a link of its own, the overlay is the LAN
 	}
-	master.sh(t, "ip route add "+ip+"/32 via "+worker.ip)
-	defer master.sh(t, "ip route del "+ip+"/32")
-	if got := master.sh(t, code); got != "000" {
+	master.Sh(t, "ip route add "+ip+"/32 via "+worker.IP)
+	defer master.Sh(t, "ip route del "+ip+"/32")
+	if got := master.Sh(t, code); got != "000" {
 		t.Errorf("a port published on 127.0.0.1 answers a neighbour: %s", got)
 	}
 }

@@ -7,26 +7,31 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/test/hosts"
+	"github.com/kube-bootstrap/kube-bootstrap/test/wait"
 )
 
 // networkPolicy creates a NetworkPolicy, which nothing enforces: status names it
 // while it exists, and does not call the host damaged.
-func networkPolicy(t *testing.T, master machine) {
+func networkPolicy(t *testing.T, master hosts.Machine) {
 	t.Helper()
 	const named = "does not enforce NetworkPolicy default/deny-all"
-	master.sh(t, `kubectl create -f - <<'END'
-{"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": {"name": "deny-all", "namespace": "default"}, "spec": {"podSelector": {}}}
+	master.Sh(t, `kubectl create -f - <<'END'
+{"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy",
+ "metadata": {"name": "deny-all", "namespace": "default"},
+ "spec": {"podSelector": {}}}
 END`)
-	eventually(t, time.Minute, "status names the NetworkPolicy", func() error {
-		out, err := master.try(t.Context(), "kube-bootstrap status")
+	wait.Until(t, time.Minute, "status names the NetworkPolicy", func() error {
+		out, err := master.Try(t.Context(), "kube-bootstrap status")
 		if err == nil && (!strings.Contains(out, named) || !strings.Contains(out, "[network-policy]")) {
 			err = errors.New(out)
 		}
 		return err
 	})
-	master.kubectl(t, "delete networkpolicy deny-all")
-	eventually(t, time.Minute, "status names no NetworkPolicy", func() error {
-		out, err := master.try(t.Context(), "kube-bootstrap status")
+	master.Kubectl(t, "delete networkpolicy deny-all")
+	wait.Until(t, time.Minute, "status names no NetworkPolicy", func() error {
+		out, err := master.Try(t.Context(), "kube-bootstrap status")
 		if err == nil && strings.Contains(out, "NetworkPolicy") {
 			err = errors.New(out)
 		}

@@ -5,21 +5,24 @@ package e2e
 import (
 	"strings"
 	"testing"
+
+	"github.com/kube-bootstrap/kube-bootstrap/test/hosts"
 )
 
 // withoutSuperAdmin removes super-admin.conf, as an administrator may, and the
 // role binding of the administrators, as an administrator should not.
-func withoutSuperAdmin(t *testing.T, master machine) {
+func withoutSuperAdmin(t *testing.T, master hosts.Machine) {
 	t.Helper()
 	const conf = "/etc/kubernetes/super-admin.conf"
-	master.sh(t, "rm "+conf)
-	master.kubectl(t, "delete clusterrolebinding kube-bootstrap:cluster-admins")
-	master.sh(t, "kube-bootstrap master")
-	if got := master.kubectl(t, "auth can-i '*' '*'"); got != "yes" {
+	master.Sh(t, "rm "+conf)
+	master.Kubectl(t, "delete clusterrolebinding kube-bootstrap:cluster-admins")
+	master.Sh(t, "kube-bootstrap master")
+	if got := master.Kubectl(t, "auth can-i '*' '*'"); got != "yes" {
 		t.Errorf("the administrators may do everything: %s", got)
 	}
-	if out := master.sh(t, "kube-bootstrap status && kube-bootstrap certs list && ls /etc/kubernetes"); strings.Contains(out, "super-admin") {
+	if out := master.Sh(t, "kube-bootstrap status && kube-bootstrap certs list && "+
+		"ls /etc/kubernetes"); strings.Contains(out, "super-admin") {
 		t.Errorf("a removed super-admin.conf is listed or issued again:\n%s", out)
 	}
-	master.sh(t, "kube-bootstrap certs renew super-admin.conf && test -s "+conf)
+	master.Sh(t, "kube-bootstrap certs renew super-admin.conf && test -s "+conf)
 }

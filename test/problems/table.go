@@ -54,7 +54,10 @@ func tableOf(dirs ...string) ([]problem, error) {
 	var all []problem
 	for name, cases := range byName {
 		cases = specific(cases)
-		slices.SortFunc(cases, func(a, b reason) int { return cmp.Or(cmp.Compare(a.Text, b.Text), cmp.Compare(a.Remedy, b.Remedy)) })
+		slices.SortFunc(cases, func(a, b reason) int {
+			return cmp.Or(cmp.Compare(a.Text, b.Text),
+				cmp.Compare(a.Remedy, b.Remedy))
+		})
 		all = append(all, problem{name, cases})
 	}
 	slices.SortFunc(all, func(a, b problem) int { return cmp.Compare(a.Name, b.Name) })

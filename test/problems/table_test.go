@@ -22,11 +22,15 @@ func TestTheTableIsUpToDate(t *testing.T) {
 
 const source = `package x
 const dir = "/etc/x"
-func plain() error { return &step.Problem{Name: "plain", Text: "no " + dir, Remedy: fmt.Sprintf("give %q or %d", a, b)} }
+func plain() error {
+	return &step.Problem{Name: "plain", Text: "no " + dir, Remedy: fmt.Sprintf("give %q or %d", a, b)}
+}
 func made(name, remedy, text string, args ...any) error {
 	return &step.Problem{Name: "x-" + name, Text: fmt.Sprintf(text, args...), Remedy: remedy}
 }
-func less(remedy string) error { return &step.Problem{Name: "less", Text: "x has " + remedy, Remedy: remedy + ", or more"} }
+func less(remedy string) error {
+	return &step.Problem{Name: "less", Text: "x has " + remedy, Remedy: remedy + ", or more"}
+}
 func calls() error { less("some"); return made("one", "add " + more(), "has %v", 1) }
 func more() string {
 	if y { return "memory" }

@@ -96,12 +96,17 @@ is cached, so that a second build of the same takes seconds.`,
 	source.AddFlags(c.Flags(), config.Build|config.Sign)
 	con.AddRecords(c.Flags())
 	var o offline.BuildOptions
-	c.Flags().StringSliceVar(&o.Archs, "arch", nil, "architectures to build for, comma separated (default this machine's): "+strings.Join(config.Arches, ", "))
+	c.Flags().StringSliceVar(&o.Archs, "arch", nil,
+		"architectures to build for, comma separated (default this machine's): "+strings.Join(config.Arches, ", "))
 	output := addFileOutput(c)
-	c.Flags().StringSliceVar(&o.Images, "images", nil, "only these images, comma separated (default all that a cluster needs): etcd, flannel, hyperkube, coredns, pause")
-	c.Flags().StringVar(&o.BaseImage, "base-image", "", "image to take the userland from, instead of Debian packages: a reference, or a file of docker save")
+	c.Flags().StringSliceVar(&o.Images, "images", nil,
+		"only these images, comma separated (default all that a cluster needs): etcd, flannel, hyperkube, "+
+			"coredns, pause")
+	c.Flags().StringVar(&o.BaseImage, "base-image", "",
+		"image to take the userland from, instead of Debian packages: a reference, or a file of docker save")
 	c.Flags().StringVar(&o.Base, "base", "", "bundle whose contents are left out; hosts need both")
-	c.Flags().BoolVar(&o.Quick, "quick", false, "compress in seconds instead of minutes, for use on this machine: the bundle is half as large again")
+	c.Flags().BoolVar(&o.Quick, "quick", false,
+		"compress in seconds instead of minutes, for use on this machine: the bundle is half as large again")
 	_ = c.RegisterFlagCompletionFunc("arch", cobra.FixedCompletions(config.Arches, cobra.ShellCompDirectiveNoFileComp))
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		var err error
@@ -154,9 +159,10 @@ func addFileOutput(c *cobra.Command) *fileOutput {
 	o := &fileOutput{format: output.Table}
 	c.Flags().StringVar(&o.to, "to", "", "file to write the bundle into (default in the cache)")
 	c.Flags().VarP(o, "output", "o", "file to write the bundle into, as --to, or how to print: "+output.Words)
-	_ = c.RegisterFlagCompletionFunc("output", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return output.Formats, cobra.ShellCompDirectiveDefault // and files
-	})
+	_ = c.RegisterFlagCompletionFunc("output",
+		func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return output.Formats, cobra.ShellCompDirectiveDefault // and files
+		})
 	return o
 }
 

@@ -18,36 +18,45 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// ForHosts returns the plan that makes the bundle that hosts of this machine's
-// architecture load, and its path: what the cache has, else what is official
-// where that can be reached, else what is built from source.
-func ForHosts(ctx context.Context, say func(string), cfg config.Config) (step.Plan, string, error) {
+// Images are the bundle that hosts of this machine's architecture load.
+type Images struct {
+	Plan   step.Plan // makes the bundle
+	Bundle string    // its path
+	// Base makes a bundle without the images of addons. It is set if programs of addons must be
+	// compiled, which takes minutes, and a cluster without addons can be created first.
+	Base *Images
+}
+
+// ForHosts returns what the cache has, else what is official where that can be
+// reached, else what is built from source.
+func ForHosts(ctx context.Context, say func(string), cfg config.Config) (Images, error) {
 	v, err := Versions(cfg)
 	if err != nil {
-		return nil, "", err
+		return Images{}, err
 	}
 	if path := offline.PulledPath(v, runtime.GOARCH); holds(path, v) {
-		return nil, path, nil
+		return Images{Bundle: path}, nil
 	}
 	for _, o := range []offline.BuildOptions{buildAll(v), buildOf(v, cfg.Addons)} {
 		if holds(o.Output, v) {
-			return building(ctx, say, o)
+			return building(ctx, say, o, nil)
 		}
 	}
 	o, err := offline.PullOptions{Versions: v, Quick: true}.From(cfg)
 	if err != nil {
-		return nil, "", err
+		return Images{}, err
 	}
 	p, err := offline.NewPull(o)
 	if err != nil {
-		return nil, "", err
+		return Images{}, err
 	}
 	if err := p.Reachable(ctx); err != nil {
 		say("the official images cannot be pulled from here, so they are built from source: " + unreached(err))
-		return building(ctx, say, buildOf(v, cfg.Addons))
+		base := buildOf(v, nil)
+		return building(ctx, say, buildOf(v, cfg.Addons), &base)
 	}
 	say("the official registries answer: their images are pulled")
-	return p.Plan(), p.Output, nil
+	return Images{Plan: p.Plan(), Bundle: p.Output}, nil
 }
 
 // unreached lists what cannot be reached, and why.
@@ -77,15 +86,29 @@ func buildAll(v image.Versions) offline.BuildOptions {
 func buildOf(v image.Versions, addons []string) offline.BuildOptions {
 	o := buildAll(v)
 	o.Images = imagesWith(v, addons)
-	o.Output = offline.DefaultPath(v, append([]string{runtime.GOARCH, "cluster"}, o.Images[len(imagesWith(v, nil)):]...)...)
+	o.Output = offline.DefaultPath(v,
+		append([]string{runtime.GOARCH, "cluster"}, o.Images[len(imagesWith(v, nil)):]...)...)
 	return o
 }
 
-// building is the plan that builds a bundle, unless it is as it would be built now.
-func building(ctx context.Context, say func(string), o offline.BuildOptions) (step.Plan, string, error) {
-	b, err := offline.NewBuild(ctx, o)
-	SayEffort(say, b.Effort)
-	return b.Plan, b.Bundle, err
+// building returns the build of a bundle, and of its base if fewer programs must be compiled for that.
+func building(
+	ctx context.Context, say func(string), o offline.BuildOptions, base *offline.BuildOptions,
+) (Images, error) {
+	all, err := offline.NewBuild(ctx, o)
+	if err != nil {
+		return Images{}, err
+	}
+	SayEffort(say, all.Effort)
+	images := Images{Plan: all.Plan, Bundle: all.Bundle}
+	if base == nil {
+		return images, nil
+	}
+	first, err := offline.NewBuild(ctx, *base)
+	if first.Effort.Programs < all.Effort.Programs {
+		images.Base = &Images{Plan: first.Plan, Bundle: first.Bundle}
+	}
+	return images, err
 }
 
 // imagesWith returns the names of the images of every cluster, and then of those of the addons.
@@ -120,7 +143,8 @@ func SayEffort(say func(string), e image.Effort) {
 		return
 	}
 	minutes := int(e.Duration.Minutes()) + 1
-	say(fmt.Sprintf("programs to compile, once: %d; this takes about %d min here, and %d GB of disk in %s and in Go's caches",
+	say(fmt.Sprintf("programs to compile, once: %d; this takes about %d min here, and %d GB of disk in %s and in "+
+		"Go's caches",
 		e.Programs, minutes, e.Bytes>>30+1, cache.Dir()))
 }
 

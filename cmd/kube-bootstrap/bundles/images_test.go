@@ -16,12 +16,16 @@ func TestOnlyTheAddonsThatAreAskedFor(t *testing.T) {
 	if len(all.Images) > 0 || all.Output == some.Output {
 		t.Errorf("all images: %v to %s, some to %s", all.Images, all.Output, some.Output)
 	}
-	for name, want := range map[string]bool{"hyperkube": true, "pause": true, "metrics-server": true, "local-path-provisioner": false, "metallb-speaker": false} {
+	for name, want := range map[string]bool{
+		"hyperkube": true, "pause": true, "metrics-server": true, "local-path-provisioner": false,
+		"metallb-speaker": false,
+	} {
 		if slices.Contains(some.Images, name) != want {
 			t.Errorf("%s: want %t in %v", name, want, some.Images)
 		}
 	}
-	if none := buildOf(v, nil); slices.Contains(none.Images, "metrics-server") || !slices.Contains(none.Images, "pause") {
+	if none := buildOf(v, nil); slices.Contains(none.Images, "metrics-server") ||
+		!slices.Contains(none.Images, "pause") {
 		t.Errorf("without addons: %v", none.Images)
 	}
 	if HasAddons("/none", nil) {

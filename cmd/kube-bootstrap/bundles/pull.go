@@ -50,12 +50,15 @@ who fill a mirror.`,
 	con.AddRecords(c.Flags())
 	var f pullFlags
 	flags := c.Flags()
-	flags.StringSliceVar(&f.archs, "arch", nil, `architectures to pull, comma separated, or "all" that are official (default this machine's)`)
+	flags.StringSliceVar(&f.archs, "arch", nil,
+		`architectures to pull, comma separated, or "all" that are official (default this machine's)`)
 	flags.StringVar(&f.Base, "base", "", "bundle whose contents are left out; hosts need both")
-	flags.BoolVar(&f.Quick, "quick", false, "compress less: seconds instead of minutes, for a bundle that is not carried far")
+	flags.BoolVar(&f.Quick, "quick", false,
+		"compress less: seconds instead of minutes, for a bundle that is not carried far")
 	dryRun := flags.Bool("dry-run", false, "list what would be pulled; needs no network")
 	f.output = addFileOutput(c)
-	_ = c.RegisterFlagCompletionFunc("arch", cobra.FixedCompletions(append([]string{"all"}, image.OfficialArchs...), cobra.ShellCompDirectiveNoFileComp))
+	_ = c.RegisterFlagCompletionFunc("arch",
+		cobra.FixedCompletions(append([]string{"all"}, image.OfficialArchs...), cobra.ShellCompDirectiveNoFileComp))
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		o, err := pullOptions(con.Env, c, f)
 		if err != nil {
@@ -92,7 +95,8 @@ func pullOptions(env func(string) string, c *cobra.Command, f pullFlags) (offlin
 func otherMirrors(all []mirror.Mirror) error {
 	for _, m := range all {
 		if !slices.Contains(image.Registries, m.Of) {
-			return fmt.Errorf("registryMirrors: no image comes from %q; the registry must be one of %s", m.Of, strings.Join(image.Registries, ", "))
+			return fmt.Errorf("registryMirrors: no image comes from %q; the registry must be one of %s",
+				m.Of, strings.Join(image.Registries, ", "))
 		}
 	}
 	return nil
@@ -105,7 +109,9 @@ func pullArchs(given []string) ([]string, error) {
 	names, err := archs(given)
 	for _, name := range names {
 		if !slices.Contains(image.OfficialArchs, name) {
-			err = errors.Join(err, fmt.Errorf("--arch %s: upstream publishes no Kubernetes for it; build it from source: `kube-bootstrap offline build --arch %[1]s`", name))
+			err = errors.Join(err,
+				fmt.Errorf("--arch %s: upstream publishes no Kubernetes for it; build it from source: "+
+					"`kube-bootstrap offline build --arch %[1]s`", name))
 		}
 	}
 	return names, err

@@ -41,8 +41,10 @@ holds and what a host would look for in vain.`,
 	}
 	var v verifying
 	format := output.AddFlag(c)
-	c.Flags().StringSliceVar(&v.want.Archs, "arch", nil, "architectures that must be complete, comma separated (default those of the bundle)")
-	c.Flags().StringVar(&v.want.Kubernetes, "kubernetes-version", "", "Kubernetes version that it must hold (default any)")
+	c.Flags().StringSliceVar(&v.want.Archs, "arch", nil,
+		"architectures that must be complete, comma separated (default those of the bundle)")
+	c.Flags().StringVar(&v.want.Kubernetes, "kubernetes-version", "",
+		"Kubernetes version that it must hold (default any)")
 	c.Flags().StringVar(&v.base, "base", "", "bundle that this one was built on")
 	c.Flags().StringVar(&v.key, "verify-key", "", "file of the ed25519 public key that it must be signed by")
 	_ = c.RegisterFlagCompletionFunc("arch", cobra.FixedCompletions(config.Arches, cobra.ShellCompDirectiveNoFileComp))
@@ -82,7 +84,8 @@ func verify(ctx context.Context, con *console.Console, format output.Format, v v
 	if err != nil {
 		return err
 	}
-	if err := format.Print(con.Out, "BundleReport", report, func(w io.Writer) { printContents(w, report) }); err != nil {
+	if err := format.Print(con.Out, "BundleReport", report,
+		func(w io.Writer) { printContents(w, report) }); err != nil {
 		return err
 	}
 	if len(report.Missing) > 0 {
@@ -100,7 +103,8 @@ func printContents(w io.Writer, r bundle.Report) {
 	output.Row(w, "size", fmt.Sprintf("%d MB, unpacked %d MB in %d blobs", r.CompressedSize/1e6, r.Size/1e6, r.Blobs))
 	output.Row(w, "signed by", cmp.Or(r.Signer, "nobody"))
 	if r.Base != nil {
-		output.Row(w, "base", "the bundle of Kubernetes "+r.Base.Kubernetes+" with the manifest "+r.Base.Manifest.String())
+		output.Row(w, "base", "the bundle of Kubernetes "+r.Base.Kubernetes+" with the manifest "+
+			r.Base.Manifest.String())
 	}
 	if len(r.Missing) == 0 {
 		output.Row(w, "verdict", "whole")

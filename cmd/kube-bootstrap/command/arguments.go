@@ -73,7 +73,8 @@ func argumentsOf(c *cobra.Command) (names, required []string, several bool) {
 	use, _, _ := strings.Cut(c.Use, " --")
 	names = strings.Fields(use)[1:]
 	required = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return strings.HasPrefix(name, "[") })
-	several = slices.ContainsFunc(names, func(name string) bool { return strings.HasSuffix(strings.Trim(name, "[]"), "...") })
+	several = slices.ContainsFunc(names,
+		func(name string) bool { return strings.HasSuffix(strings.Trim(name, "[]"), "...") })
 	return names, required, several
 }
 
@@ -91,11 +92,14 @@ func wrongArguments(c *cobra.Command, args []string, err error) error {
 	case c.HasSubCommands():
 		return unknownCommand(c, args[0])
 	case len(args) < len(required):
-		return fmt.Errorf("%s is missing; write `%s %s`", strings.TrimSuffix(required[len(args)], "..."), c.CommandPath(), strings.Join(names, " "))
+		return fmt.Errorf("%s is missing; write `%s %s`", strings.TrimSuffix(required[len(args)], "..."),
+			c.CommandPath(), strings.Join(names, " "))
 	case len(names) == 0:
-		return fmt.Errorf("`%s` takes no arguments, and %q is one%s; `%s --help` lists its flags", c.CommandPath(), args[0], addressMeant(c, args[0]), c.CommandPath())
+		return fmt.Errorf("`%s` takes no arguments, and %q is one%s; `%s --help` lists its flags", c.CommandPath(),
+			args[0], addressMeant(c, args[0]), c.CommandPath())
 	case len(args) > len(names) && !several:
-		return fmt.Errorf("%q is one argument too many; write `%s %s`", args[len(names)], c.CommandPath(), strings.Join(names, " "))
+		return fmt.Errorf("%q is one argument too many; write `%s %s`", args[len(names)], c.CommandPath(),
+			strings.Join(names, " "))
 	case len(c.ValidArgs) > 0:
 		return fmt.Errorf("%q: must be %s", args[0], strings.Join(c.ValidArgs, " or "))
 	}
@@ -168,7 +172,8 @@ func flagError(c *cobra.Command, err error) error {
 		err = fmt.Errorf("%w%s", err, spelling.Meant("--"+unknown.GetSpecifiedName(), known))
 	}
 	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok && invalid.GetFlag().Value.Type() == "duration" {
-		return exit.Usage(fmt.Errorf("--%s %q: must be a duration in hours, minutes or seconds, such as 24h or 90s", invalid.GetFlag().Name, invalid.GetValue()))
+		return exit.Usage(fmt.Errorf("--%s %q: must be a duration in hours, minutes or seconds, such as 24h or 90s",
+			invalid.GetFlag().Name, invalid.GetValue()))
 	}
 	return exit.Usage(fmt.Errorf("%w; `%s --help` lists the flags", err, c.CommandPath()))
 }

@@ -24,7 +24,8 @@ func Prepare(root *cobra.Command, width func() int) {
 	cobra.AddTemplateFunc("grouped", func(all *pflag.FlagSet) string { return grouped(all, width()) })
 	root.SetUsageTemplate(strings.NewReplacer(
 		"Flags:\n{{.LocalFlags.FlagUsages | trim", "{{grouped .LocalFlags | trim",
-		"Global Flags:\n{{.InheritedFlags.FlagUsages | trim", "Global flags:\n{{.InheritedFlags.FlagUsagesWrapped 80 | trim",
+		"Global Flags:\n{{.InheritedFlags.FlagUsages | trim",
+		"Global flags:\n{{.InheritedFlags.FlagUsagesWrapped 80 | trim",
 	).Replace(root.UsageTemplate()))
 	for _, c := range root.Commands() { // cobra checks the argument of root, which is a command
 		Each(c, mindArguments)

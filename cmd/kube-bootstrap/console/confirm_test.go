@@ -15,7 +15,9 @@ func twoHosts(context.Context) ([]string, error) { return []string{"host a", "ho
 
 func TestConfirm(t *testing.T) {
 	const question = "This removes for good:\n  host a\n  host b\nContinue? [y/N] "
-	for answer, want := range map[string]error{"y\n": nil, "YES\n": nil, "n\n": errDeclined, "\n": errDeclined, "": errDeclined, "yesterday\n": errDeclined} {
+	for answer, want := range map[string]error{
+		"y\n": nil, "YES\n": nil, "n\n": errDeclined, "\n": errDeclined, "": errDeclined, "yesterday\n": errDeclined,
+	} {
 		var seen bytes.Buffer
 		con := &Console{In: strings.NewReader(answer), Err: &seen, Asks: true}
 		if err := con.Confirm(t.Context(), false, twoHosts); !errors.Is(err, want) || seen.String() != question {
@@ -36,7 +38,8 @@ func TestNothingIsAsked(t *testing.T) {
 		t.Errorf("nothing is lost: %v", err)
 	}
 	problems := step.Problems(con.Confirm(t.Context(), false, twoHosts))
-	if len(problems) != 1 || problems[0].Error() != "this removes host a, host b, and there is no terminal to confirm that on; add --yes to remove that [confirmation]" {
+	if len(problems) != 1 || problems[0].Error() != "this removes host a, host b, and there is no terminal to "+
+		"confirm that on; add --yes to remove that [confirmation]" {
 		t.Errorf("without a terminal: %v", problems)
 	}
 	if seen.Len() > 0 {

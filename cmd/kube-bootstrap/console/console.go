@@ -92,13 +92,17 @@ func (con *Console) Warn(text string) { fmt.Fprint(con.Err, progress.Lines("+++"
 // AddProgress adds the flags that all commands have.
 func (con *Console) AddProgress(flags *pflag.FlagSet) {
 	flags.BoolVarP(&con.quiet, "quiet", "q", false, "print only data, warnings and errors")
-	flags.BoolVarP(&con.verbose, "verbose", "v", false, "print each step, also if it is up to date, and what it does every second")
-	flags.StringVar(&con.mode, "progress", "auto", "how progress is shown on stderr: auto (bars on a terminal that can redraw lines, else plain), bars, plain, json or none")
+	flags.BoolVarP(&con.verbose, "verbose", "v", false,
+		"print each step, also if it is up to date, and what it does every second")
+	flags.StringVar(&con.mode, "progress", "auto",
+		"how progress is shown on stderr: auto (bars on a terminal that can redraw lines, else plain), bars, plain, "+
+			"json or none")
 }
 
 // AddRecords adds the flags of the commands that run steps.
 func (con *Console) AddRecords(flags *pflag.FlagSet) {
-	flags.StringVar(&con.timeline, "timeline", "", "file for the time of each step, as a trace (JSON) that Perfetto and chrome://tracing open")
+	flags.StringVar(&con.timeline, "timeline", "",
+		"file for the time of each step, as a trace (JSON) that Perfetto and chrome://tracing open")
 	flags.StringVar(&con.logFile, "log-file", "", "file to append a log of this run to")
 }
 
@@ -174,7 +178,8 @@ func (con *Console) TellLog() {
 // timelineTitle says what a timeline shows: the program, the machine and the time.
 func (con *Console) timelineTitle(at time.Time) string {
 	machine, _ := os.Hostname()
-	return fmt.Sprintf("kube-bootstrap %s on %s, %s", con.Version, cmp.Or(machine, "this host"), at.Format(time.DateTime))
+	return fmt.Sprintf("kube-bootstrap %s on %s, %s", con.Version, cmp.Or(machine, "this host"),
+		at.Format(time.DateTime))
 }
 
 // End ends the drawing, so that later output does not overwrite it.
@@ -235,7 +240,8 @@ func (con *Console) Confirm(ctx context.Context, yes bool, losses func(context.C
 		return nil
 	case !con.Asks:
 		return exit.Firm(&step.Problem{
-			Name: "confirmation", Text: "this removes " + strings.Join(all, ", ") + ", and there is no terminal to confirm that on",
+			Name:   "confirmation",
+			Text:   "this removes " + strings.Join(all, ", ") + ", and there is no terminal to confirm that on",
 			Remedy: "add --yes to remove that", Firm: true,
 		})
 	}

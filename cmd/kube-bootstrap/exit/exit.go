@@ -165,7 +165,9 @@ func Status(code int) error { return statusError(code) }
 
 // Ignorable returns the names of the problems that --ignore-preflight can pass over.
 func Ignorable(found []*step.Problem) string {
-	return strings.Join(names(slices.DeleteFunc(slices.Clone(found), func(p *step.Problem) bool { return p.Firm })), ",")
+	return strings.Join(names(slices.DeleteFunc(slices.Clone(found), func(p *step.Problem) bool {
+		return p.Firm
+	})), ",")
 }
 
 func names(problems []*step.Problem) (all []string) {

@@ -39,8 +39,10 @@ func TestExitCodes(t *testing.T) {
 
 func TestEveryProblemIsTold(t *testing.T) {
 	one, two := &step.Problem{Name: "docker", Text: "no Docker"}, &step.Problem{Name: "swap", Text: "swap is on"}
-	err := OnlyProblems(errors.Join(fmt.Errorf("check Docker: %w", errors.Join(one, two)), errors.New("check x: broken")))
-	if got := strings.ReplaceAll(err.Error(), "\n", "|"); got != "no Docker [docker]|swap is on [swap]|check x: broken" {
+	err := OnlyProblems(errors.Join(fmt.Errorf("check Docker: %w", errors.Join(one, two)),
+		errors.New("check x: broken")))
+	if got := strings.ReplaceAll(err.Error(), "\n",
+		"|"); got != "no Docker [docker]|swap is on [swap]|check x: broken" {
 		t.Error(got)
 	}
 }
@@ -62,7 +64,8 @@ func TestEachErrorIsALineOfItsOwn(t *testing.T) {
 
 func TestAProblemFoundTwiceIsNamedOnce(t *testing.T) {
 	skew, swap := &step.Problem{Name: "version-skew"}, &step.Problem{Name: "swap"}
-	if got, want := Ignorable([]*step.Problem{skew, swap, skew, {Name: "docker", Firm: true}}), "version-skew,swap"; got != want {
+	if got, want := Ignorable([]*step.Problem{skew, swap, skew, {Name: "docker", Firm: true}}),
+		"version-skew,swap"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -33,7 +33,8 @@ func Commands(con *console.Console) []*cobra.Command {
 
 func clusterCommand(con *console.Console) *cobra.Command {
 	return command.Parent("cluster", "A cluster whose hosts are containers on a Docker engine",
-		clusterUp(con), clusterHosts(con), clusterDown(con), clusterClean(con), clusterReup(con), clusterSnapshot(con), clusterStatusCommand(con), clusterKubeconfig(con), clusterKubectl(con), clusterList(con),
+		clusterUp(con), clusterHosts(con), clusterDown(con), clusterClean(con), clusterReup(con), clusterSnapshot(con),
+		clusterStatusCommand(con), clusterKubeconfig(con), clusterKubectl(con), clusterList(con),
 		clusterLoadImage(con), clusterDump(con), clusterE2E(con), clusterE2ESerial(con))
 }
 
@@ -115,10 +116,13 @@ Kubernetes that differ from the release are built from a checkout.`,
 	takeCluster(c)
 	con.AddRecords(c.Flags())
 	var flags upFlags
-	c.Flags().BoolVar(&flags.recreate, "recreate", false, "remove the cluster with everything in it but its saved snapshots, and create it again")
+	c.Flags().BoolVar(&flags.recreate, "recreate", false,
+		"remove the cluster with everything in it but its saved snapshots, and create it again")
 	c.Flags().BoolVar(&flags.retain, "retain", false, "leave what was made when something fails")
-	c.Flags().BoolVar(&flags.snapshot, "snapshot", true, "keep a snapshot called "+snapshot.First+" of the cluster when it is up for the first time")
-	c.Flags().StringVar(&flags.kubeconfig, "kubeconfig", "", "kubeconfig to merge the cluster into; "+noKubeconfig+" for none (empty: the first file of $KUBECONFIG, or ~/.kube/config)")
+	c.Flags().BoolVar(&flags.snapshot, "snapshot", true,
+		"keep a snapshot called "+snapshot.First+" of the cluster when it is up for the first time")
+	c.Flags().StringVar(&flags.kubeconfig, "kubeconfig", "", "kubeconfig to merge the cluster into; "+noKubeconfig+
+		" for none (empty: the first file of $KUBECONFIG, or ~/.kube/config)")
 	flags.yes = console.AddYes(c, true)
 	flags.machines = addMachineFlags(c)
 	c.RunE = func(c *cobra.Command, _ []string) error { return up(con, c, flags) }
@@ -174,7 +178,8 @@ func onCluster(con *console.Console, what string, do func(context.Context, clust
 	o := addNameFlags(con, c)
 	yes := console.AddYes(c, losses != nil)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if err := con.Confirm(c.Context(), *yes, func(ctx context.Context) ([]string, error) { return losses(ctx, *o) }); err != nil {
+		if err := con.Confirm(c.Context(), *yes,
+			func(ctx context.Context) ([]string, error) { return losses(ctx, *o) }); err != nil {
 			return err
 		}
 		return con.Do(c.Context(), step.IDOf(what), what+" "+o.Name, func(ctx context.Context) error {

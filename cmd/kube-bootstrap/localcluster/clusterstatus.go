@@ -128,7 +128,8 @@ func (s clusterStatus) repair() string {
 	if len(off) == 0 || len(off) == len(s.Hosts) {
 		return "run `kube-bootstrap cluster up" + nameFlag(o) + "` to repair it"
 	}
-	return "run `kube-bootstrap node start " + off[0].Name + clusterFlag(o) + "` to switch that node on, or `kube-bootstrap cluster up" + nameFlag(o) + "` to repair all"
+	return "run `kube-bootstrap node start " + off[0].Name + clusterFlag(o) +
+		"` to switch that node on, or `kube-bootstrap cluster up" + nameFlag(o) + "` to repair all"
 }
 
 // report is what the kube-bootstrap on the host says of itself.

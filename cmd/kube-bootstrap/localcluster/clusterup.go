@@ -18,13 +18,9 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/apiserver"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/localregistry"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/requirements"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/preflight"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/offline"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -53,28 +49,63 @@ func up(con *console.Console, c *cobra.Command, flags upFlags) error {
 		return err
 	}
 	defer made.release()
-	o := made.options
-	o.Bundle = cmp.Or(o.Bundle, made.keptBundle)
 	runner, err := con.Begin()
 	if err != nil {
 		return err
 	}
 	started := time.Now()
-	if o.Bundle == "" {
-		if o.Bundle, err = imagesOf(c.Context(), con.Say, runner, made.settings); err != nil {
+	o := made.options
+	if o.Bundle = cmp.Or(o.Bundle, made.keptBundle); o.Bundle == "" {
+		if o.Bundle, err = made.makeImages(c.Context(), con, runner, flags.kubeconfig); err != nil {
 			return err
 		}
 	}
-	if o.Components, err = buildPrograms(c.Context(), runner, o, offline.ProgramOptions{Base: o.Bundle, K8sDir: made.checkout}); err != nil {
-		return err
-	}
-	advice := func(err error) string { return adviceAfterUp(c.Context(), o, err) }
-	err = drawn(runner, advice, func(emit func(session.HostEvent)) error { return cluster.Up(c.Context(), o, emit) })
-	if err != nil {
+	if err := made.create(c.Context(), runner, o); err != nil {
 		return err
 	}
 	con.Done(started, "cluster "+o.Name+" is up")
-	return errors.Join(hint(c.Context(), con, o, flags.kubeconfig), mergeKubeconfig(c.Context(), con, o, flags.kubeconfig))
+	return errors.Join(hint(c.Context(), con, o, flags.kubeconfig),
+		mergeKubeconfig(c.Context(), con, o, flags.kubeconfig))
+}
+
+// makeImages makes the bundle and returns its path. If programs of addons must be compiled for it,
+// the cluster is created before that, without addons.
+func (r upRequest) makeImages(
+	ctx context.Context, con *console.Console, runner *step.Runner, kubeconfig string,
+) (string, error) {
+	images, err := bundles.ForHosts(ctx, con.Say, r.settings)
+	if err == nil && images.Base != nil && r.withoutAddons != nil {
+		err = r.createWithoutAddons(ctx, con, runner, *images.Base, kubeconfig)
+	}
+	if err == nil {
+		err = runner.Do(ctx, images.Plan)
+	}
+	return images.Bundle, err
+}
+
+func (r upRequest) createWithoutAddons(
+	ctx context.Context, con *console.Console, runner *step.Runner, images bundles.Images, kubeconfig string,
+) error {
+	if err := runner.Do(ctx, images.Plan); err != nil {
+		return err
+	}
+	o := *r.withoutAddons
+	o.Bundle = images.Bundle
+	if err := r.create(ctx, runner, o); err != nil {
+		return err
+	}
+	con.Say("cluster " + o.Name + " is up and can be used; its addons follow as soon as their images are built")
+	return mergeKubeconfig(ctx, con, o, kubeconfig)
+}
+
+// create builds what a checkout has changed, and creates the cluster.
+func (r upRequest) create(ctx context.Context, runner *step.Runner, o cluster.Options) (err error) {
+	if o.Components, err = buildPrograms(ctx, runner, o,
+		offline.ProgramOptions{Base: o.Bundle, K8sDir: r.checkout}); err != nil {
+		return err
+	}
+	advice := func(err error) string { return adviceAfterUp(ctx, o, err) }
+	return drawn(runner, advice, func(emit func(session.HostEvent)) error { return cluster.Up(ctx, o, emit) })
 }
 
 // adviceAfterUp returns the next step for the user. A failed Up has removed
@@ -92,7 +123,8 @@ func adviceAfterUp(ctx context.Context, o cluster.Options, err error) string {
 	if left, err := cluster.Exists(ctx, o.Selection); err == nil && !left {
 		return first + "run the same command again: nothing is left of this run"
 	}
-	return first + again + "; `kube-bootstrap cluster clean" + nameFlag(o.Selection) + "` removes the remaining containers and volumes"
+	return first + again + "; `kube-bootstrap cluster clean" + nameFlag(o.Selection) +
+		"` removes the remaining containers and volumes"
 }
 
 // drawn does something to a cluster and passes its events to the runner with their hosts. Before
@@ -133,7 +165,8 @@ func hint(ctx context.Context, con *console.Console, o cluster.Options, kubeconf
 		con.Say("to give it images: docker push " + localregistry.Name(o.Registry.Port) + "/NAME:TAG")
 	}
 	con.Say("to use it: kube-bootstrap cluster kubectl" + flag + " get nodes")
-	con.Say("to switch it off: kube-bootstrap cluster down" + flag + "; to remove it: kube-bootstrap cluster clean" + flag)
+	con.Say("to switch it off: kube-bootstrap cluster down" + flag + "; to remove it: kube-bootstrap cluster clean" +
+		flag)
 	return err
 }
 
@@ -147,103 +180,4 @@ func nameFlag(o session.Selection) string {
 		return ""
 	}
 	return " --name " + o.Name
-}
-
-type upRequest struct {
-	settings   config.Config
-	options    cluster.Options
-	checkout   string // Kubernetes checkout to build from; "" for none
-	keptBundle string // bundle that the hosts loaded; "" if this machine does not have it
-	release    func() // ends the reservation of the subnet
-}
-
-// checkRequest completes the settings with the recorded ones, and returns all problems.
-func checkRequest(ctx context.Context, con *console.Console, cfg config.Config, origins config.Origins, flags upFlags) (r upRequest, err error) {
-	said, err := toClusterOptions(cfg, origins)
-	if err != nil {
-		return upRequest{}, err
-	}
-	if err := errors.Join(checkManifests(said.Manifests), checkSaid(cfg, origins)); err != nil {
-		return upRequest{}, exit.Firm(err)
-	}
-	there, err := cluster.Recorded(ctx, said.Selection)
-	if err != nil {
-		return upRequest{}, exit.Firm(err)
-	}
-	there = cmp.Or(there, &session.Record{})
-	cfg, other, err := cfg.WithRecord(there.Settings, origins)
-	if err != nil {
-		return upRequest{}, exit.Firm(err)
-	}
-	release := func() {}
-	if there.Settings.Value("dindSubnet") == "" {
-		if cfg, release, err = withFreeSubnet(ctx, cfg, origins); err != nil {
-			return upRequest{}, err
-		}
-	}
-	defer func() {
-		if err != nil {
-			release()
-		}
-	}()
-	cfg = withBalancedAddresses(cfg, origins)
-	if errs := cfg.Validate(""); len(errs) > 0 {
-		return upRequest{}, exit.Usage(origins.Tell(errs))
-	}
-	nodes, removed := topology.Resolve(cfg.Name, there.Nodes, nodesOf(cfg), origins.Said)
-	if !flags.recreate {
-		if err := errors.Join(append(removed, preflight.Differs(cfg.Name, other))...); err != nil {
-			return upRequest{}, exit.Firm(err)
-		}
-	}
-	if r, err = completed(cfg, origins, flags, there); err != nil {
-		return r, err
-	}
-	r.release = release
-	if len(there.Nodes) > 0 {
-		r.options.Nodes = nodes
-	} else if err := checkDownloads(ctx, cfg); err != nil {
-		return r, exit.Firm(err)
-	}
-	balanced := requirements.Balanced(r.options.Topology(r.options.Name, topology.State{}), cfg.LoadBalancerAddresses)
-	if err := errors.Join(checkManifests(r.options.Manifests), balanced, cluster.Preflight(ctx, r.options)); err != nil {
-		return r, exit.Firm(err)
-	}
-	return r, con.Confirm(ctx, *flags.yes || !flags.recreate, func(ctx context.Context) ([]string, error) {
-		return cluster.RecreateLosses(ctx, r.options)
-	})
-}
-
-// checkSaid checks a given checkout before the engine is contacted.
-func checkSaid(cfg config.Config, origins config.Origins) error {
-	var v image.Versions
-	if origins.Said("kubernetesVersion") != "" {
-		v.Kubernetes = cfg.KubernetesVersion
-	}
-	_, err := bundles.Checkout(cfg, v)
-	return err
-}
-
-func completed(cfg config.Config, origins config.Origins, flags upFlags, there *session.Record) (upRequest, error) {
-	v, err := bundles.Versions(cfg)
-	if err != nil {
-		return upRequest{}, err
-	}
-	made := cfg.Record(origins)
-	r := upRequest{settings: cfg}
-	if exists := len(there.Nodes) > 0; exists && !flags.recreate && there.Phase == "" {
-		cfg = cfg.WithoutRecordedFiles(origins)
-		if bundles.HasAddons(there.Bundle, cfg.Addons) {
-			r.keptBundle = there.Bundle
-		}
-	}
-	if r.checkout, err = bundles.Checkout(cfg, v); err != nil {
-		return r, exit.Firm(err)
-	}
-	if r.options, err = toClusterOptions(cfg, origins); err != nil {
-		return r, err
-	}
-	r.options.Made, r.options.Kubernetes = made, v.Kubernetes
-	r.options.Retain, r.options.FirstSnapshot, r.options.Recreate = flags.retain, flags.snapshot, flags.recreate
-	return r, nil
 }

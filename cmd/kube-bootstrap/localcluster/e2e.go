@@ -58,7 +58,8 @@ func suiteCommand(con *console.Console, serial bool, c *cobra.Command) *cobra.Co
 	o := addNameFlags(con, c)
 	format := output.AddFlag(c)
 	tests := suite.Suite{Serial: serial}
-	c.Flags().StringVar(&tests.ReportDir, "report-dir", "", "directory for the results as JUnit and the log of the tests")
+	c.Flags().StringVar(&tests.ReportDir, "report-dir", "",
+		"directory for the results as JUnit and the log of the tests")
 	if !serial {
 		c.Flags().IntVar(&tests.Processes, "processes", 4, "tests to run at the same time")
 	}
@@ -72,7 +73,9 @@ func suiteCommand(con *console.Console, serial bool, c *cobra.Command) *cobra.Co
 	return c
 }
 
-func runSuite(ctx context.Context, con *console.Console, o cluster.Options, tests suite.Suite, format output.Format) error {
+func runSuite(
+	ctx context.Context, con *console.Console, o cluster.Options, tests suite.Suite, format output.Format,
+) error {
 	nodes, err := apiserver.Nodes(ctx, o.Selection)
 	if err != nil {
 		return exit.Firm(err)
@@ -89,7 +92,8 @@ func runSuite(ctx context.Context, con *console.Console, o cluster.Options, test
 	if err != nil {
 		return exit.Firm(err)
 	}
-	if err := format.Print(con.Out, "ConformanceResult", result, func(w io.Writer) { printSuite(w, result) }); err != nil {
+	if err := format.Print(con.Out, "ConformanceResult", result,
+		func(w io.Writer) { printSuite(w, result) }); err != nil {
 		return err
 	}
 	if n := len(result.Failed); n > 0 {
@@ -102,10 +106,12 @@ func printSuite(w io.Writer, r suite.Result) {
 	if len(r.Failed) > 0 {
 		fmt.Fprintln(w, "FAILED\tAFTER\tAT\tBECAUSE")
 		for _, f := range r.Failed {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", f.Name, progress.Took(time.Duration(f.Seconds*float64(time.Second))), f.At, progress.FirstLine(f.Message))
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", f.Name, progress.Took(time.Duration(f.Seconds*float64(time.Second))),
+				f.At, progress.FirstLine(f.Message))
 		}
 	}
-	fmt.Fprintf(w, "%d tests, %d passed, %d failed, %d skipped, %s with %d processes\n", r.Tests, r.Passed, len(r.Failed), r.Skipped,
+	fmt.Fprintf(w, "%d tests, %d passed, %d failed, %d skipped, %s with %d processes\n", r.Tests, r.Passed,
+		len(r.Failed), r.Skipped,
 		progress.Took(time.Duration(r.Seconds*float64(time.Second))), r.Processes)
 	if r.Report != "" {
 		fmt.Fprintf(w, "report: %s\nlog: %s\n", r.Report, r.Log)
@@ -135,8 +141,9 @@ func buildSuite(ctx context.Context, say func(string), runner *step.Runner, node
 			}
 			tests.Tests, err = tests.Programs.Tests(ctx, tests.Choice("--ginkgo.")...)
 			if err == nil && len(tests.Tests) == 0 {
-				return &step.Problem{Name: "focus", Text: fmt.Sprintf("no test matches %q", tests.Focus), Remedy: "use words of a test's name; " +
-					"`cluster e2e` runs the parallel tests, `cluster e2e-serial` the serial tests"}
+				return &step.Problem{Name: "focus", Text: fmt.Sprintf("no test matches %q", tests.Focus),
+					Remedy: "use words of a test's name; " +
+						"`cluster e2e` runs the parallel tests, `cluster e2e-serial` the serial tests"}
 			}
 			return err
 		})},

@@ -47,7 +47,9 @@ With --bundle, the hosts find the bundle as /opt/kube-bootstrap/bundle.tar.zst.`
 	return c
 }
 
-func createHosts(ctx context.Context, con *console.Console, cfg config.Config, origins config.Origins, names []string) error {
+func createHosts(
+	ctx context.Context, con *console.Console, cfg config.Config, origins config.Origins, names []string,
+) error {
 	cfg, release, err := withFreeSubnet(ctx, cfg, origins)
 	if err != nil {
 		return err

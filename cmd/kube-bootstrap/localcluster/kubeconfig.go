@@ -103,7 +103,8 @@ machine. Flags of this command come first; all that follows them is kubectl's. A
 		}
 		return err
 	}
-	c.ValidArgsFunction = func(c *cobra.Command, args []string, last string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	c.ValidArgsFunction = func(c *cobra.Command, args []string, last string) ([]cobra.Completion,
+		cobra.ShellCompDirective) {
 		if _, err := clusterOptions(con, c, o); err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}

@@ -25,7 +25,8 @@ import (
 
 func nodeCommand(con *console.Console) *cobra.Command {
 	return command.Parent("node", "Nodes of a cluster whose hosts are containers",
-		nodeAdd(con), nodeRemove(con), nodeStart(con), nodeStop(con), nodeSSH(con), nodeSCP(con), nodeIP(con), nodeDockerEnv(con), nodeStatus(con), nodeList(con))
+		nodeAdd(con), nodeRemove(con), nodeStart(con), nodeStop(con), nodeSSH(con), nodeSCP(con), nodeIP(con),
+		nodeDockerEnv(con), nodeStatus(con), nodeList(con))
 }
 
 // addClusterFlags adds --cluster, and the flags of the engine and the file. They set the options.
@@ -53,7 +54,8 @@ configuration file.`,
 	role := c.Flags().String("role", "worker", "worker or control-plane")
 	retain := c.Flags().Bool("retain", false, "leave what was made when something fails")
 	limit := addLimit(c)
-	_ = c.RegisterFlagCompletionFunc("role", cobra.FixedCompletions([]string{"worker", config.AliasControlPlane}, cobra.ShellCompDirectiveNoFileComp))
+	_ = c.RegisterFlagCompletionFunc("role",
+		cobra.FixedCompletions([]string{"worker", config.AliasControlPlane}, cobra.ShellCompDirectiveNoFileComp))
 	var cfg config.Config
 	c.PreRunE = func(c *cobra.Command, _ []string) (err error) {
 		cfg, err = clusterOptions(con, c, o)
@@ -94,11 +96,14 @@ func specOf(cfg config.Config, role, name string) (topology.Spec, error) {
 }
 
 func addLimit(c *cobra.Command) *time.Duration {
-	return c.Flags().Duration("timeout", step.DefaultLimit, "how long to wait for the node, or for its pods to move away")
+	return c.Flags().Duration("timeout", step.DefaultLimit,
+		"how long to wait for the node, or for its pods to move away")
 }
 
 // change draws a change of nodes, and prints its result at the end, or an advice after an error.
-func change(con *console.Console, advice func(error) string, do func(emit func(session.HostEvent)) error, done func() string) error {
+func change(
+	con *console.Console, advice func(error) string, do func(emit func(session.HostEvent)) error, done func() string,
+) error {
 	runner, err := con.Begin()
 	if err != nil {
 		return err
@@ -112,10 +117,12 @@ func change(con *console.Console, advice func(error) string, do func(emit func(s
 }
 
 type nodeVerb struct {
-	done   string // what the node is afterwards
-	force  bool   // the verb has --force
-	do     func(ctx context.Context, o cluster.Options, name string, force bool, drain node.Drain, emit func(session.HostEvent)) error
-	losses func(ctx context.Context, o cluster.Options, name string, force bool, drain node.Drain) ([]string, error) // to be confirmed; nil: none
+	done  string // what the node is afterwards
+	force bool   // the verb has --force
+	do    func(ctx context.Context, o cluster.Options, name string, force bool, drain node.Drain,
+		emit func(session.HostEvent)) error
+	// to be confirmed; nil: none
+	losses func(ctx context.Context, o cluster.Options, name string, force bool, drain node.Drain) ([]string, error)
 }
 
 func verbCommand(con *console.Console, c *cobra.Command, v nodeVerb) *cobra.Command {
@@ -181,7 +188,8 @@ power button.`,
 }
 
 func nodeStart(con *console.Console) *cobra.Command {
-	start := func(ctx context.Context, o cluster.Options, name string, _ bool, _ node.Drain, emit func(session.HostEvent)) error {
+	start := func(ctx context.Context, o cluster.Options, name string, _ bool, _ node.Drain,
+		emit func(session.HostEvent)) error {
 		return cluster.StartNode(ctx, o, name, emit)
 	}
 	return verbCommand(con, &cobra.Command{

@@ -63,7 +63,9 @@ func shellCommand(words []string) []string {
 func onNode(ctx context.Context, con *console.Console, o cluster.Options, node string, command []string) error {
 	in, out := int(os.Stdin.Fd()), int(os.Stdout.Fd())
 	if !term.IsTerminal(in) || !term.IsTerminal(out) {
-		return tools.RunOn(ctx, o.Selection, node, host.Command{Args: command, Stdin: os.Stdin, Stdout: con.Out, Stderr: con.Err})
+		return tools.RunOn(ctx, o.Selection, node, host.Command{
+			Args: command, Stdin: os.Stdin, Stdout: con.Out, Stderr: con.Err,
+		})
 	}
 	sizes := make(chan docker.Size, 1)
 	changed := make(chan os.Signal, 1)
@@ -124,9 +126,11 @@ copies it into all nodes.`,
 	}
 	o := addClusterFlags(con, c)
 	shell := c.Flags().String("shell", "", "bash or fish (empty: as $SHELL says)")
-	unset := c.Flags().Bool("unset", false, "print what points it back, and close the port of NODE (default: of the node that $DOCKER_HOST names)")
+	unset := c.Flags().Bool("unset", false,
+		"print what points it back, and close the port of NODE (default: of the node that $DOCKER_HOST names)")
 	format := output.AddFlag(c)
-	_ = c.RegisterFlagCompletionFunc("shell", cobra.FixedCompletions([]string{"bash", "fish"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = c.RegisterFlagCompletionFunc("shell",
+		cobra.FixedCompletions([]string{"bash", "fish"}, cobra.ShellCompDirectiveNoFileComp))
 	c.RunE = func(c *cobra.Command, args []string) error {
 		name, err := shellName(con.Env, *shell)
 		if err != nil {
@@ -136,7 +140,9 @@ copies it into all nodes.`,
 			if *format != output.Table {
 				return exit.Usage(errors.New("--unset prints commands for a shell: omit --output"))
 			}
-			variables := dockerVariables{{"DOCKER_HOST", ""}, {"DOCKER_TLS_VERIFY", ""}, {"DOCKER_CERT_PATH", ""}, {ownEngine, ""}}
+			variables := dockerVariables{
+				{"DOCKER_HOST", ""}, {"DOCKER_TLS_VERIFY", ""}, {"DOCKER_CERT_PATH", ""}, {ownEngine, ""},
+			}
 			if _, err := io.WriteString(con.Out, variables.in(name, c.CommandPath()+" --unset")); err != nil {
 				return err
 			}
@@ -151,13 +157,18 @@ copies it into all nodes.`,
 	return c
 }
 
-func printDockerEnv(out io.Writer, c *cobra.Command, o cluster.Options, node, shell string, format output.Format) error {
+func printDockerEnv(
+	out io.Writer, c *cobra.Command, o cluster.Options, node, shell string, format output.Format,
+) error {
 	env, err := dockertools.OpenDockerEnv(c.Context(), o.Selection, node)
 	if err != nil {
 		return exit.Firm(err)
 	}
 	return format.Print(out, "DockerEnvironment", env, func(w io.Writer) {
-		variables := dockerVariables{{"DOCKER_HOST", env.Host}, {"DOCKER_TLS_VERIFY", "1"}, {"DOCKER_CERT_PATH", env.CertPath}, {ownEngine, env.Engine}}
+		variables := dockerVariables{
+			{"DOCKER_HOST", env.Host}, {"DOCKER_TLS_VERIFY", "1"}, {"DOCKER_CERT_PATH", env.CertPath},
+			{ownEngine, env.Engine},
+		}
 		fmt.Fprint(w, variables.in(shell, c.CommandPath()+" "+node+clusterFlag(o.Selection)))
 	})
 }

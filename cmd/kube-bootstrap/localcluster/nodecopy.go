@@ -30,7 +30,8 @@ name. To copy a directory, send it with tar through "node ssh".`,
 	c.RunE = func(c *cobra.Command, args []string) error {
 		from, to := placeOf(args[0]), placeOf(args[1])
 		if (from.Node == "") == (to.Node == "") {
-			return exit.Usage(errors.New("one of SOURCE and TARGET must be NODE:PATH, and the other a file of this machine"))
+			return exit.Usage(errors.New("one of SOURCE and TARGET must be NODE:PATH, and the other a file of this " +
+				"machine"))
 		}
 		return exit.Firm(tools.Copy(c.Context(), o.Selection, from, to))
 	}

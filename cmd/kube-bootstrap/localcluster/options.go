@@ -39,7 +39,8 @@ func toClusterOptions(cfg config.Config, origins config.Origins) (cluster.Option
 		KeepImages: cfg.KeepImages,
 		Registry:   registry,
 		APIPort:    cfg.APIServerPort, Publish: origins["apiServerPort"].Source != config.FromDefault,
-		MasterArgs: cfg.Args(config.Master, origins), WorkerArgs: cfg.Args(config.Worker, origins), LoadArgs: cfg.Args(config.Bootstrap, origins),
+		MasterArgs: cfg.Args(config.Master, origins), WorkerArgs: cfg.Args(config.Worker, origins),
+		LoadArgs: cfg.Args(config.Bootstrap, origins),
 	}, nil
 }
 
@@ -48,13 +49,15 @@ func toClusterOptions(cfg config.Config, origins config.Origins) (cluster.Option
 // cluster's record sets localRegistry or registryMirrors, the settings of the nodes do not
 // change.
 func throughRegistry(cfg config.Config, origins config.Origins, subnet netip.Prefix) (config.Config, config.Origins) {
-	if origins["localRegistry"].Source == config.FromDefault && origins["registryMirrors"].Source == config.FromDefault {
+	if origins["localRegistry"].Source == config.FromDefault &&
+		origins["registryMirrors"].Source == config.FromDefault {
 		return cfg, origins
 	}
 	origins = maps.Clone(origins)
 	origins["registryMirrors"] = config.Origin{Source: config.FromCluster} // also no mirrors, after there were some
 	if cfg.LocalRegistry != 0 {
-		cfg.RegistryMirrors = localregistry.Through(topology.RegistryAddr(subnet).String(), cfg.LocalRegistry, cfg.RegistryMirrors)
+		cfg.RegistryMirrors = localregistry.Through(topology.RegistryAddr(subnet).String(), cfg.LocalRegistry,
+			cfg.RegistryMirrors)
 	}
 	return cfg, origins
 }
@@ -76,8 +79,10 @@ func nodesOf(cfg config.Config) topology.Request {
 
 func nodeSpec(n config.NodeEntry) topology.Spec {
 	return topology.Spec{
-		Name: n.Name, Role: topology.Role(n.Role), HostImage: n.HostImage, Args: n.Args(), Ports: n.Settings.NodePorts, Mounts: n.Settings.NodeMounts,
-		Address: n.Address, NanoCPUs: n.Settings.NodeCPUs.ScaledValue(resource.Nano), Memory: n.Settings.NodeMemory.Value(), Disk: n.Settings.NodeDisk.Value(),
+		Name: n.Name, Role: topology.Role(n.Role), Address: n.Address, HostImage: n.HostImage, Args: n.Args(),
+		Ports: n.Settings.NodePorts, Mounts: n.Settings.NodeMounts,
+		NanoCPUs: n.Settings.NodeCPUs.ScaledValue(resource.Nano), Memory: n.Settings.NodeMemory.Value(),
+		Disk: n.Settings.NodeDisk.Value(),
 	}
 }
 
@@ -107,7 +112,10 @@ func checkManifests(all []cluster.ManifestFile) error {
 			err = addon.CheckManifest(text)
 		}
 		if err != nil {
-			return &step.Problem{Name: "manifest", Text: fmt.Sprintf("manifest %s: %v", m.Path, err), Remedy: "give the path of a manifest"}
+			return &step.Problem{
+				Name: "manifest", Text: fmt.Sprintf("manifest %s: %v", m.Path, err),
+				Remedy: "give the path of a manifest",
+			}
 		}
 		return nil
 	})
@@ -128,7 +136,10 @@ func checkDownloads(ctx context.Context, cfg config.Config) error {
 			err = addon.CheckManifest(text)
 		}
 		if err != nil {
-			return &step.Problem{Name: "manifest", Text: fmt.Sprintf("manifest %s: %v", from, err), Remedy: "correct the URL, or give the path of a copy of the manifest"}
+			return &step.Problem{
+				Name: "manifest", Text: fmt.Sprintf("manifest %s: %v", from, err),
+				Remedy: "correct the URL, or give the path of a copy of the manifest",
+			}
 		}
 		return nil
 	})
@@ -149,7 +160,9 @@ func withBalancedAddresses(cfg config.Config, origins config.Origins) config.Con
 
 // withFreeSubnet gives a new cluster a free network for its nodes, unless the user chose one.
 // Until the caller calls release, no other run chooses this network.
-func withFreeSubnet(ctx context.Context, cfg config.Config, origins config.Origins) (_ config.Config, release func(), err error) {
+func withFreeSubnet(
+	ctx context.Context, cfg config.Config, origins config.Origins,
+) (_ config.Config, release func(), err error) {
 	const name = "dindSubnet"
 	if origins[name].Source != config.FromDefault {
 		return cfg, func() {}, nil

@@ -21,7 +21,10 @@ func TestBalancedAddresses(t *testing.T) {
 		{"metallb", "10.192.3.0/24", "10.192.0.0/16", "10.192.3.0/24"},
 		{"local-path", "", "10.192.0.0/16", ""},
 	} {
-		env := map[string]string{"KUBE_BOOTSTRAP_ADDONS": c.addons, "KUBE_BOOTSTRAP_LOAD_BALANCER_ADDRESSES": c.given, "K8S_DIND_DIND_SUBNET": c.subnet}
+		env := map[string]string{
+			"KUBE_BOOTSTRAP_ADDONS": c.addons, "KUBE_BOOTSTRAP_LOAD_BALANCER_ADDRESSES": c.given,
+			"K8S_DIND_DIND_SUBNET": c.subnet,
+		}
 		cfg, origins, err := source.Load("", source.ClusterEnv(func(name string) string { return env[name] }), nil)
 		must.NoError(t, err)
 		cfg = withBalancedAddresses(cfg, origins)
@@ -29,16 +32,20 @@ func TestBalancedAddresses(t *testing.T) {
 		if got := setting.Get(cfg); got != c.want {
 			t.Errorf("%+v: %q", c, got)
 		}
-		if args := strings.Join(cfg.Args(config.Master, origins), " "); strings.Contains(args, "--load-balancer-addresses="+c.want) != (c.want != "") {
+		if args := strings.Join(cfg.Args(config.Master, origins), " "); strings.Contains(args,
+			"--load-balancer-addresses="+c.want) != (c.want != "") {
 			t.Errorf("%+v: the nodes get %s", c, args)
 		}
 	}
 }
 
 func TestNoNodeHasABalancedAddress(t *testing.T) {
-	for workers, want := range map[int]string{2: "", 3: "10.192.7.12-10.192.7.14 has the address of node kube-worker-3, 10.192.7.12"} {
+	for workers, want := range map[int]string{
+		2: "", 3: "10.192.7.12-10.192.7.14 has the address of node kube-worker-3, 10.192.7.12",
+	} {
 		cfg := config.Default()
-		cfg.DindSubnet, cfg.Workers, cfg.Addons = config.Networks{netip.MustParsePrefix("10.192.7.0/28")}, workers, []string{config.AddonMetalLB}
+		cfg.DindSubnet, cfg.Workers, cfg.Addons = config.Networks{netip.MustParsePrefix("10.192.7.0/28")}, workers,
+			[]string{config.AddonMetalLB}
 		cfg = withBalancedAddresses(cfg, config.Origins{})
 		o, err := toClusterOptions(cfg, config.Origins{})
 		must.NoError(t, err)
@@ -68,7 +75,8 @@ func TestBalancedAddressesOfAnExistingCluster(t *testing.T) {
 		env := map[string]string{"KUBE_BOOTSTRAP_ADDONS": c.given}
 		cfg, origins, err := source.Load("", source.ClusterEnv(func(name string) string { return env[name] }), nil)
 		must.NoError(t, err)
-		cfg, _, err = cfg.WithRecord(config.ClusterRecord{Given: map[string]string{"addons": c.was}, Defaults: map[string]string{"loadBalancerAddresses": ""}}, origins)
+		cfg, _, err = cfg.WithRecord(config.ClusterRecord{Given: map[string]string{"addons": c.was},
+			Defaults: map[string]string{"loadBalancerAddresses": ""}}, origins)
 		must.NoError(t, err)
 		cfg = withBalancedAddresses(cfg, origins).WithoutRecordedFiles(origins)
 		args := strings.Join(cfg.Args(config.Master, origins), " ")

@@ -48,7 +48,8 @@ has the version of the release.`,
 	format := output.AddFlag(c)
 	build := map[string]*bool{}
 	for _, name := range image.Programs() {
-		build[name] = c.Flags().Bool("build-"+strings.TrimPrefix(name, "kube-"), false, "build "+name+" alone, or with the others that are named")
+		build[name] = c.Flags().Bool("build-"+strings.TrimPrefix(name, "kube-"), false,
+			"build "+name+" alone, or with the others that are named")
 	}
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		cfg, origins, err := settings.Load(con.Env, c.Flags(), config.Named|config.Build, "")
@@ -65,7 +66,10 @@ has the version of the release.`,
 	return c
 }
 
-func reup(ctx context.Context, con *console.Console, cfg config.Config, o cluster.Options, named []string, format output.Format) error {
+func reup(
+	ctx context.Context, con *console.Console, cfg config.Config, o cluster.Options, named []string,
+	format output.Format,
+) error {
 	started := time.Now()
 	if cfg.K8sDir == "" {
 		return exit.Usage(errors.New("k8sDir: missing; say with --k8s-dir where the checkout of Kubernetes is"))
@@ -84,12 +88,18 @@ func reup(ctx context.Context, con *console.Console, cfg config.Config, o cluste
 	}
 	if made.Bundle == "" {
 		cfg.KubernetesVersion, cfg.Addons = made.Kubernetes, config.AddonNames()
-		if made.Bundle, err = imagesOf(ctx, con.Say, runner, cfg); err != nil {
+		images, err := bundles.ForHosts(ctx, con.Say, cfg)
+		if err == nil {
+			err = runner.Do(ctx, images.Plan)
+		}
+		if err != nil {
 			return err
 		}
+		made.Bundle = images.Bundle
 	}
 	o.Kubernetes, o.Bundle = made.Kubernetes, ""
-	if o.Components, err = buildPrograms(ctx, runner, o, offline.ProgramOptions{Base: made.Bundle, K8sDir: dir, Build: named, Keep: made.Components}); err != nil {
+	if o.Components, err = buildPrograms(ctx, runner, o,
+		offline.ProgramOptions{Base: made.Bundle, K8sDir: dir, Build: named, Keep: made.Components}); err != nil {
 		return exit.Firm(err)
 	}
 	var nodes []string
@@ -117,17 +127,10 @@ func whatToReup(ctx context.Context, cfg config.Config, o cluster.Options) (clus
 	return made, v, err
 }
 
-// imagesOf makes the bundle for the hosts of a cluster, and returns its path.
-func imagesOf(ctx context.Context, say func(string), runner *step.Runner, cfg config.Config) (string, error) {
-	images, path, err := bundles.ForHosts(ctx, say, cfg)
-	if err == nil {
-		err = runner.Do(ctx, images)
-	}
-	return path, err
-}
-
 // buildPrograms builds what a checkout has changed; without a checkout nothing.
-func buildPrograms(ctx context.Context, runner *step.Runner, o cluster.Options, programs offline.ProgramOptions) (built cluster.BuiltComponents, err error) {
+func buildPrograms(
+	ctx context.Context, runner *step.Runner, o cluster.Options, programs offline.ProgramOptions,
+) (built cluster.BuiltComponents, err error) {
 	if programs.K8sDir == "" {
 		return built, nil
 	}
@@ -136,11 +139,12 @@ func buildPrograms(ctx context.Context, runner *step.Runner, o cluster.Options, 
 		return built, err
 	}
 	programs.Output = at.ComponentsPath()
-	err = runner.Do(ctx, step.Plan{{step.Always("build-programs", "build what changed in "+programs.K8sDir, func(ctx context.Context) error {
-		v, err := offline.BuildPrograms(ctx, programs)
-		built = cluster.BuiltComponents{Bundle: programs.Output, Versions: v.Programs}
-		return err
-	})}})
+	err = runner.Do(ctx, step.Plan{{step.Always("build-programs", "build what changed in "+programs.K8sDir,
+		func(ctx context.Context) error {
+			v, err := offline.BuildPrograms(ctx, programs)
+			built = cluster.BuiltComponents{Bundle: programs.Output, Versions: v.Programs}
+			return err
+		})}})
 	return built, err
 }
 

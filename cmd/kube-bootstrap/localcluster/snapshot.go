@@ -31,7 +31,8 @@ func snapshotSave(con *console.Console) *cobra.Command {
 		Long: `Keep what all hosts of a cluster have on their disks: its objects, its images, its
 volumes, its certificates. All hosts stand still at the same moment while that
 is copied, and go on afterwards. A cluster that is off can be kept as well.`,
-		Example: "  kube-bootstrap cluster snapshot save before-upgrade\n  kube-bootstrap cluster snapshot save tried --name second",
+		Example: "  kube-bootstrap cluster snapshot save before-upgrade\n  kube-bootstrap cluster snapshot save " +
+			"tried --name second",
 	})
 }
 
@@ -43,7 +44,8 @@ func snapshotRestore(con *console.Console) *cobra.Command {
 Ready. What has become of the cluster since then is lost, which must be confirmed
 on the terminal or with --yes; the snapshot stays and can be restored again. A restore that was cut short is finished by the same
 command or by ` + "`cluster up`" + `.`,
-		Example: "  kube-bootstrap cluster snapshot restore first\n  kube-bootstrap cluster snapshot restore tried --name second --yes",
+		Example: "  kube-bootstrap cluster snapshot restore first\n  kube-bootstrap cluster snapshot restore tried " +
+			"--name second --yes",
 	})
 }
 
@@ -59,7 +61,8 @@ func snapshotRemove(con *console.Console) *cobra.Command {
 }
 
 // onSnapshot is a command about one snapshot. The user must confirm the losses, unless nil.
-func onSnapshot(con *console.Console, what string, do func(context.Context, cluster.Options, string, func(session.HostEvent)) error,
+func onSnapshot(con *console.Console, what string,
+	do func(context.Context, cluster.Options, string, func(session.HostEvent)) error,
 	losses func(context.Context, session.Selection, string) ([]string, error), c *cobra.Command,
 ) *cobra.Command {
 	o := addNameFlags(con, c)
@@ -68,7 +71,8 @@ func onSnapshot(con *console.Console, what string, do func(context.Context, clus
 		c.ValidArgsFunction = command.FirstArg(snapshotListing.complete(con.Env))
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := con.Confirm(c.Context(), *yes, func(ctx context.Context) ([]string, error) { return losses(ctx, o.Selection, args[0]) }); err != nil {
+		if err := con.Confirm(c.Context(), *yes,
+			func(ctx context.Context) ([]string, error) { return losses(ctx, o.Selection, args[0]) }); err != nil {
 			return err
 		}
 		runner, err := con.Begin()
@@ -80,7 +84,8 @@ func onSnapshot(con *console.Console, what string, do func(context.Context, clus
 			return exit.Firm(err)
 		}
 		con.End()
-		con.Say(fmt.Sprintf("%s %s of cluster %s: done in %s", what, args[0], o.Name, progress.Took(time.Since(started))))
+		con.Say(fmt.Sprintf("%s %s of cluster %s: done in %s", what, args[0], o.Name,
+			progress.Took(time.Since(started))))
 		return nil
 	}
 	return c

@@ -58,7 +58,8 @@ func allProblems() []explained {
 
 // is reports whether this is the problem of a name, which may end in a value, as port-6443 does.
 func (e explained) is(name string) bool {
-	return e.Name == name || regexp.MustCompile("^"+strings.ReplaceAll(e.Name, "NAME", "[a-z0-9]+")+"$").MatchString(name)
+	return e.Name == name || regexp.MustCompile("^"+strings.ReplaceAll(e.Name, "NAME", "[a-z0-9]+")+"$").
+		MatchString(name)
 }
 
 // Commands returns the command "explain", and the hidden commands that write the man pages and docs.
@@ -74,7 +75,8 @@ func explainCommand(out io.Writer) *cobra.Command {
 in which it is reported, and what to do. Values that depend on the case are "…".
 Without a name, list the names of all problems.`,
 		Example: "  kube-bootstrap explain docker-version\n  kube-bootstrap explain port-6443",
-		ValidArgsFunction: command.FirstArg(func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		ValidArgsFunction: command.FirstArg(func(*cobra.Command, []string, string) ([]cobra.Completion,
+			cobra.ShellCompDirective) {
 			return problemNames(), cobra.ShellCompDirectiveNoFileComp
 		}),
 	}
@@ -82,7 +84,8 @@ Without a name, list the names of all problems.`,
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			names := problemNames()
-			return format.Print(out, "ProblemNames", names, func(w io.Writer) { fmt.Fprintln(w, strings.Join(names, "\n")) })
+			return format.Print(out, "ProblemNames", names,
+				func(w io.Writer) { fmt.Fprintln(w, strings.Join(names, "\n")) })
 		}
 		one, err := explain(strings.Trim(args[0], "[]"))
 		if err != nil {
@@ -100,9 +103,11 @@ func explain(name string) (explained, error) {
 			return one, nil
 		}
 	}
-	text := fmt.Sprintf("there is no problem %q", name) + cmp.Or(spelling.Meant(name, problemNames()), "; `kube-bootstrap explain` lists all names")
+	text := fmt.Sprintf("there is no problem %q", name) + cmp.Or(spelling.Meant(name, problemNames()),
+		"; `kube-bootstrap explain` lists all names")
 	if config.IsSetting(name) {
-		text = fmt.Sprintf("--%s is a setting, and a problem of this name says that a cluster or a host was set up with another value", name)
+		text = fmt.Sprintf("--%s is a setting, and a problem of this name says that a cluster or a host was set up "+
+			"with another value", name)
 	}
 	return explained{}, exit.Usage(errors.New(text))
 }
@@ -180,11 +185,13 @@ func Pages(root *cobra.Command) (map[string]string, error) {
 	root.InitDefaultCompletionCmd()
 	var b bytes.Buffer
 	b.WriteString("<!-- Generated from the commands by \"make docs\"; do not edit. -->\n# Command line\n\n")
-	b.WriteString("stdout is data, stderr is progress and errors. [Exit codes](exit-codes.md), [settings](configuration.md).\n\n")
+	b.WriteString("stdout is data, stderr is progress and errors. [Exit codes](exit-codes.md), " +
+		"[settings](configuration.md).\n\n")
 	if err := page(&b, root); err != nil {
 		return nil, err
 	}
-	return map[string]string{"cli.md": b.String(), "configuration.md": reference.Markdown(), "troubleshooting.md": troubleshooting()}, nil
+	return map[string]string{"cli.md": b.String(), "configuration.md": reference.Markdown(),
+		"troubleshooting.md": troubleshooting()}, nil
 }
 
 // page writes a command and those below it, without the links between files.
@@ -216,7 +223,9 @@ func genmanCommand(version string) *cobra.Command {
 			if err := os.MkdirAll(man, 0o755); err != nil {
 				return err
 			}
-			header := doc.GenManHeader{Title: "KUBE-BOOTSTRAP", Section: "1", Source: "kube-bootstrap " + version, Manual: "kube-bootstrap"}
+			header := doc.GenManHeader{
+				Title: "KUBE-BOOTSTRAP", Section: "1", Source: "kube-bootstrap " + version, Manual: "kube-bootstrap",
+			}
 			if err := doc.GenManTree(c.Root(), &header, man); err != nil {
 				return err
 			}
@@ -227,9 +236,13 @@ func genmanCommand(version string) *cobra.Command {
 
 func genCompletion(root *cobra.Command, dir string) error {
 	for path, generate := range map[string]func(path string) error{
-		"bash-completion/completions/kube-bootstrap":    func(path string) error { return root.GenBashCompletionFileV2(path, true) },
-		"zsh/site-functions/_kube-bootstrap":            root.GenZshCompletionFile,
-		"fish/vendor_completions.d/kube-bootstrap.fish": func(path string) error { return root.GenFishCompletionFile(path, true) },
+		"bash-completion/completions/kube-bootstrap": func(path string) error {
+			return root.GenBashCompletionFileV2(path, true)
+		},
+		"zsh/site-functions/_kube-bootstrap": root.GenZshCompletionFile,
+		"fish/vendor_completions.d/kube-bootstrap.fish": func(path string) error {
+			return root.GenFishCompletionFile(path, true)
+		},
 	} {
 		path = filepath.Join(dir, path)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

@@ -36,7 +36,8 @@ func TestFormatsOfAList(t *testing.T) {
 
 func TestAnObjectBeginsWithItsType(t *testing.T) {
 	var out bytes.Buffer
-	want := "{\n  \"apiVersion\": \"kube-bootstrap.dev/v1alpha1\",\n  \"kind\": \"Node\",\n  \"name\": \"a\",\n  \"ready\": true\n}\n"
+	want := "{\n  \"apiVersion\": \"kube-bootstrap.dev/v1alpha1\",\n  \"kind\": \"Node\",\n  \"name\": \"a\",\n  " +
+		"\"ready\": true\n}\n"
 	if err := Format("json").Print(&out, "Node", node{"a", true}, nil); err != nil || out.String() != want {
 		t.Errorf("%q, %v, want %q", out.String(), err, want)
 	}
@@ -44,7 +45,8 @@ func TestAnObjectBeginsWithItsType(t *testing.T) {
 
 func TestAnObjectWithoutFieldsHasItsType(t *testing.T) {
 	var out bytes.Buffer
-	if err := Format("jsonpath={.kind}").Print(&out, "Empty", struct{}{}, nil); err != nil || out.String() != "Empty\n" {
+	if err := Format("jsonpath={.kind}").Print(&out, "Empty", struct{}{}, nil); err != nil ||
+		out.String() != "Empty\n" {
 		t.Errorf("%q, %v", out.String(), err)
 	}
 }

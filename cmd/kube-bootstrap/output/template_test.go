@@ -34,7 +34,8 @@ func TestTemplates(t *testing.T) {
 func TestCheckRefusesATemplateBeforeAnythingIsDone(t *testing.T) {
 	for format, valid := range map[Format]bool{
 		"table": true, "json": true, "yaml": true, "jsonpath={.a}": true, "go-template={{.a}}": true,
-		"jsonpath": false, "jsonpath={.a": false, "go-template={{": false, "go-template": false, "template={{.a}}": false, "xml": false, "": false,
+		"jsonpath": false, "jsonpath={.a": false, "go-template={{": false, "go-template": false,
+		"template={{.a}}": false, "xml": false, "": false,
 	} {
 		if err := format.check(Formats, Words); (err == nil) != valid {
 			t.Errorf("%s: %v", format, err)

@@ -53,7 +53,8 @@ func (r *bars) Event(e step.Event) {
 			r.running[i].message, r.running[i].doing, r.running[i].moved = e.Message, e.Doing, moved
 		}
 	case step.Note:
-		r.screen.draw(strings.Split(strings.ReplaceAll(e.Message, "\n", "\n    "), "\n"), r.lines(e.At)) // indented, as in plain lines
+		// indented, as in plain lines
+		r.screen.draw(strings.Split(strings.ReplaceAll(e.Message, "\n", "\n    "), "\n"), r.lines(e.At))
 	case step.UpToDate:
 		r.upToDate++
 		if r.verbose {

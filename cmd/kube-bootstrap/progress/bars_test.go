@@ -43,7 +43,8 @@ func TestStepsUpToDateAreCountedOnceTheyAreTheMajority(t *testing.T) {
 			r.Event(step.Event{At: at(0), Step: "look", Kind: step.UpToDate})
 		}
 		r.Close()
-		if got := out.String(); strings.Contains(got, "up to date") != (c.want != "") || !strings.Contains(got, strings.TrimSpace(c.want)) {
+		if got := out.String(); strings.Contains(got, "up to date") != (c.want != "") ||
+			!strings.Contains(got, strings.TrimSpace(c.want)) {
 			t.Errorf("%d done, %d up to date: got\n%s", c.done, c.upToDate, got)
 		}
 	}
@@ -74,7 +75,9 @@ func TestPartsOfAHost(t *testing.T) {
 			t.Errorf("still running: %v", r.running)
 		}
 		r.Close()
-		for want, printed := range map[string]bool{"✓   1.0s  one: start etcd": verbose, "✗   2.0s  one: load": true, "✓   3.0s  run worker on one": true} {
+		for want, printed := range map[string]bool{
+			"✓   1.0s  one: start etcd": verbose, "✗   2.0s  one: load": true, "✓   3.0s  run worker on one": true,
+		} {
 			if strings.Contains(out.String(), want) != printed {
 				t.Errorf("verbose %t: %q printed: %t", verbose, want, !printed)
 			}
@@ -89,7 +92,8 @@ func TestTheLineOfAHostShowsItsStage(t *testing.T) {
 	defer r.Close()
 	for _, e := range []step.Event{
 		{Step: "run worker on one"}, {Step: "one: preflight", Stage: -1}, {Step: "run worker on two"},
-		{Step: "two: start etcd", Stage: 4, Stages: 21}, {Step: "two: start the agent", Stage: 4, Stages: 21}, {Step: "three: alone", Stages: 2},
+		{Step: "two: start etcd", Stage: 4, Stages: 21}, {Step: "two: start the agent", Stage: 4, Stages: 21},
+		{Step: "three: alone", Stages: 2},
 	} {
 		e.At, e.Kind = at(0), step.Started
 		r.Event(e)
@@ -115,11 +119,16 @@ func TestALineShowsWhatFits(t *testing.T) {
 		message string
 		want    string
 	}{
-		{120, "load images", moved, "hyperkube", "⠋    12s  load images                                          1200 of 1300 MB, 1.0 MB/s, 1m40s left hyperkube"},
+		{120, "load images", moved, "hyperkube",
+			"⠋    12s  load images                                          1200 of 1300 MB, 1.0 MB/s, 1m40s left " +
+				"hyperkube"},
 		{120, name, transfer{}, "none of 2 pods is ready", "⠋    12s  " + name + "    none of 2 pods is ready"},
-		{80, name, moved, "hyperkube", "⠋    12s  kube-worker-1: load the images… 1200 of 1300 MB, 1.0 MB/s, 1m40s left"},
-		{80, "load images", moved, "hyperkube", "⠋    12s  load images                     1200 of 1300 MB, 1.0 MB/s, 1m40s left"},
-		{80, name, transfer{}, "none of 2 pods is ready", "⠋    12s  kube-worker-1: load the images of the main D… none of 2 pods is ready"},
+		{80, name, moved, "hyperkube",
+			"⠋    12s  kube-worker-1: load the images… 1200 of 1300 MB, 1.0 MB/s, 1m40s left"},
+		{80, "load images", moved, "hyperkube",
+			"⠋    12s  load images                     1200 of 1300 MB, 1.0 MB/s, 1m40s left"},
+		{80, name, transfer{}, "none of 2 pods is ready",
+			"⠋    12s  kube-worker-1: load the images of the main D… none of 2 pods is ready"},
 		{40, name, moved, "hyperkube", "⠋    12s  kube-worker-… 1200 of 1300 MB"},
 		{30, name, moved, "hyperkube", "⠋    12s  kube-worker-1:… 92%"},
 		{80, "日本語の名前は二倍の幅がある", transfer{bytes: 2e6}, "", "⠋    12s  日本語の名前は二倍の幅がある       2 MB"},
@@ -133,7 +142,9 @@ func TestALineShowsWhatFits(t *testing.T) {
 func TestLinesFitIntoEveryTerminal(t *testing.T) {
 	for width := 12; width < 220; width++ {
 		for _, name := range []string{"etcd", "日本語の名前は二倍の幅がある", strings.Repeat("long name ", 20)} {
-			for _, moved := range []transfer{{}, {bytes: 5}, {bytes: 12e6, total: 130e6}, {bytes: 12e6, total: 130e6, rate: 3e6}} {
+			for _, moved := range []transfer{
+				{}, {bytes: 5}, {bytes: 12e6, total: 130e6}, {bytes: 12e6, total: 130e6, rate: 3e6},
+			} {
 				for _, message := range []string{"", "short", strings.Repeat("日本 ", 90)} {
 					got := line(width, head("⠋", "1m35s"), name, moved, message)
 					if cells := runewidth.StringWidth(got); cells >= width {
@@ -151,8 +162,9 @@ func TestWhatAStepDoesAtTheSameTime(t *testing.T) {
 	r := newBars(&out, sized(80, 5), false)
 	defer r.Close()
 	r.Event(step.Event{At: at(0), Step: "run the tests", Kind: step.Started})
-	r.Event(step.Event{At: at(1), Step: "run the tests", Kind: step.Progress, Message: "312 of 417, 310 passed, 2 failed, 11m left",
-		Doing: []string{"DNS should provide DNS", "Secrets should be consumable", "not drawn"}})
+	r.Event(step.Event{At: at(1), Step: "run the tests", Kind: step.Progress,
+		Message: "312 of 417, 310 passed, 2 failed, 11m left",
+		Doing:   []string{"DNS should provide DNS", "Secrets should be consumable", "not drawn"}})
 	want := "⠋   1.2s  run the tests              312 of 417, 310 passed, 2 failed, 11m left\n" +
 		"            DNS should provide DNS\n            Secrets should be consumable"
 	if got := strings.Join(r.lines(at(1.2)), "\n"); got[strings.Index(got, " "):] != want[strings.Index(want, " "):] {
@@ -168,8 +180,11 @@ func TestARunOfTestsOnATerminal(t *testing.T) {
 	defer r.Close()
 	const name = "run the tests"
 	r.Event(step.Event{At: at(0), Step: name, Kind: step.Started})
-	r.Event(step.Event{At: at(1), Step: name, Kind: step.Progress, Message: "312 of 433, 300 passed, 12 failed, 111m left",
-		Doing: []string{"DNS should provide DNS", "StatefulSet Basic StatefulSet functionality should perform canary updates and phased rolling updates of template modifications"}})
+	r.Event(step.Event{At: at(1), Step: name, Kind: step.Progress,
+		Message: "312 of 433, 300 passed, 12 failed, 111m left",
+		Doing: []string{"DNS should provide DNS",
+			"StatefulSet Basic StatefulSet functionality should perform canary updates and phased rolling updates of " +
+				"template modifications"}})
 	want := "⠋   1m3s  run the tests            312 of 433, 300 passed, 12 failed, 111m left\n" +
 		"            DNS should provide DNS\n" +
 		"            StatefulSet Basic Stat…ed rolling updates of template modifications"
@@ -178,8 +193,12 @@ func TestARunOfTestsOnATerminal(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	out.Reset()
-	r.Event(step.Event{At: at(64), Step: name, Kind: step.Note, Message: "failed: [sig-cli] Kubectl diff\nkubectl.go:960"})
-	if text := out.String(); !strings.Contains(text, "failed: [sig-cli] Kubectl diff\x1b[K\n    kubectl.go:960\x1b[K\n") || strings.Index(text, "failed") > strings.Index(text, name) {
+	r.Event(step.Event{
+		At: at(64), Step: name, Kind: step.Note, Message: "failed: [sig-cli] Kubectl diff\nkubectl.go:960",
+	})
+	if text := out.String(); !strings.Contains(text,
+		"failed: [sig-cli] Kubectl diff\x1b[K\n    kubectl.go:960\x1b[K\n") ||
+		strings.Index(text, "failed") > strings.Index(text, name) {
 		t.Errorf("the failure is not above the moving lines:\n%q", text)
 	}
 }
@@ -266,8 +285,9 @@ func TestTransfer(t *testing.T) {
 
 func TestRemaining(t *testing.T) {
 	for left, want := range map[time.Duration]string{
-		9400 * time.Millisecond: "9s left", 100 * time.Second: "1m40s left", 80*time.Minute + 20*time.Second: "1h20m left",
-		142*time.Hour + 36*time.Minute: "more than a day left",
+		9400 * time.Millisecond: "9s left", 100 * time.Second: "1m40s left",
+		80*time.Minute + 20*time.Second: "1h20m left",
+		142*time.Hour + 36*time.Minute:  "more than a day left",
 	} {
 		if got := remaining(left); got != want {
 			t.Errorf("%s: %q", left, got)

@@ -25,14 +25,17 @@ func TestLog(t *testing.T) {
 		t.Errorf("a run that changes nothing made %s: %v", dir, err)
 	}
 	l.Event(step.Event{At: at(2), Stage: 1, Step: "start etcd", Kind: step.Started})
-	l.Event(step.Event{At: at(3), Stage: 1, Step: "start etcd", Kind: step.Failed, Err: errors.New("start etcd: no image")})
+	l.Event(step.Event{
+		At: at(3), Stage: 1, Step: "start etcd", Kind: step.Failed, Err: errors.New("start etcd: no image"),
+	})
 	l.Close()
 	paths, err := filepath.Glob(filepath.Join(dir, "*-master.log"))
 	if err != nil || len(paths) != 1 {
 		t.Fatal(paths, err)
 	}
 	text, err := os.ReadFile(paths[0])
-	if err != nil || strings.Count(string(text), "\n") != 2 || !strings.HasSuffix(string(text), "] start etcd: no image\n") {
+	if err != nil || strings.Count(string(text), "\n") != 2 ||
+		!strings.HasSuffix(string(text), "] start etcd: no image\n") {
 		t.Errorf("%v, log:\n%s", err, text)
 	}
 	if info, err := os.Stat(paths[0]); err != nil || info.Mode() != 0o600 {

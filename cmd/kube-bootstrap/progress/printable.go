@@ -32,5 +32,6 @@ func Printable(text string) string {
 // controls reports whether Printable replaces a character. A byte that is not UTF-8 may control a
 // terminal with another character set.
 func controls(r rune) bool {
-	return r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == utf8.RuneError)
+	return r != '\n' && r != '\t' &&
+		(unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == utf8.RuneError)
 }

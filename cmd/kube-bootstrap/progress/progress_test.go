@@ -23,10 +23,13 @@ func events() []step.Event {
 		{At: at(0), Step: "look", Kind: step.UpToDate},
 		{At: at(0), Stage: 1, Step: "load <images>", Kind: step.Started, Diff: step.Diff{"load 2 images"}},
 		{At: at(0), Stage: 1, Step: "start etcd", Kind: step.Started},
-		{At: at(1), Stage: 1, Step: "load <images>", Kind: step.Progress, Message: "hyperkube", Bytes: 1e6, Total: 130e6},
+		{At: at(1), Stage: 1, Step: "load <images>", Kind: step.Progress, Message: "hyperkube",
+			Bytes: 1e6, Total: 130e6},
 		{At: at(1.25), Stage: 1, Step: "start etcd", Kind: step.Done},
-		{At: at(12), Stage: 1, Step: "load <images>", Kind: step.Progress, Message: "hyperkube", Bytes: 20e6, Total: 130e6},
-		{At: at(13), Stage: 1, Step: "load <images>", Kind: step.Progress, Message: "hyperkube", Bytes: 30e6, Total: 130e6},
+		{At: at(12), Stage: 1, Step: "load <images>", Kind: step.Progress, Message: "hyperkube",
+			Bytes: 20e6, Total: 130e6},
+		{At: at(13), Stage: 1, Step: "load <images>", Kind: step.Progress, Message: "hyperkube",
+			Bytes: 30e6, Total: 130e6},
 		{At: at(90), Stage: 1, Step: "load <images>", Kind: step.Failed, Err: errors.New("no space")},
 	}
 }
@@ -103,13 +106,21 @@ func TestPlainRunOfTests(t *testing.T) {
 	var out bytes.Buffer
 	r := newPlain(&out, quiet)
 	defer r.Close()
-	const long = "StatefulSet Basic StatefulSet functionality should perform canary updates and phased rolling updates of template modifications"
+	const long = "StatefulSet Basic StatefulSet functionality should perform canary updates and phased rolling " +
+		"updates of template modifications"
 	const name = "run the tests"
 	r.Event(step.Event{At: at(0), Step: name, Kind: step.Started})
-	r.Event(step.Event{At: at(1), Step: name, Kind: step.Progress, Message: "0 of 433, 0 passed, 0 failed", Doing: []string{"DNS should provide DNS", long}})
+	r.Event(step.Event{
+		At: at(1), Step: name, Kind: step.Progress, Message: "0 of 433, 0 passed, 0 failed",
+		Doing: []string{"DNS should provide DNS", long},
+	})
 	r.remind(at(29))
-	r.Event(step.Event{At: at(29), Step: name, Kind: step.Note, Message: "failed: [sig-cli] Kubectl diff\nkubectl.go:960\nno diff"})
-	r.Event(step.Event{At: at(30), Step: name, Kind: step.Progress, Message: "2 of 433, 1 passed, 1 failed", Doing: []string{long}})
+	r.Event(step.Event{
+		At: at(29), Step: name, Kind: step.Note, Message: "failed: [sig-cli] Kubectl diff\nkubectl.go:960\nno diff",
+	})
+	r.Event(step.Event{
+		At: at(30), Step: name, Kind: step.Progress, Message: "2 of 433, 1 passed, 1 failed", Doing: []string{long},
+	})
 	r.remind(at(59))
 	r.remind(at(60))
 	r.Event(step.Event{At: at(70), Step: name, Kind: step.Done})
@@ -137,7 +148,8 @@ func TestJSONLines(t *testing.T) {
 	}
 	var last step.Event
 	must.NoError(t, json.Unmarshal([]byte(found[len(found)-1]), &last))
-	if last.Step != "load <images>" || last.Kind != step.Failed || last.Err == nil || last.Err.Error() != "no space" || last.Stage != 1 || !last.At.Equal(at(90)) {
+	if last.Step != "load <images>" || last.Kind != step.Failed || last.Err == nil || last.Err.Error() != "no space" ||
+		last.Stage != 1 || !last.At.Equal(at(90)) {
 		t.Errorf("%+v", last)
 	}
 }

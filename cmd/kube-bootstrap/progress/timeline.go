@@ -124,11 +124,14 @@ func (t *timeline) trace() string {
 	for i, host := range t.hosts() {
 		var lanes []time.Time // when the last step of each ends
 		for _, s := range t.of(host) {
-			events = append(events, traceEvent{Name: s.name, Phase: "X", At: s.begin.Sub(begin).Microseconds(), Duration: s.end.Sub(s.begin).Microseconds(),
-				Process: i, Thread: lane(&lanes, s), Args: map[string]any{"stage": s.stage, "failed": s.failed, "critical": s.critical}})
+			events = append(events, traceEvent{Name: s.name, Phase: "X", At: s.begin.Sub(begin).Microseconds(),
+				Duration: s.end.Sub(s.begin).Microseconds(),
+				Process:  i, Thread: lane(&lanes, s),
+				Args: map[string]any{"stage": s.stage, "failed": s.failed, "critical": s.critical}})
 		}
 	}
-	text, err := json.MarshalIndent(map[string]any{"traceEvents": events, "otherData": map[string]string{"title": t.title}}, "", " ")
+	text, err := json.MarshalIndent(map[string]any{"traceEvents": events,
+		"otherData": map[string]string{"title": t.title}}, "", " ")
 	if err != nil {
 		panic(err) // only numbers and strings
 	}

@@ -55,7 +55,8 @@ func TestTimelineForPerfetto(t *testing.T) {
 		}
 		found[e.Phase+" "+e.Name] = e
 	}
-	load, pull, copied, wait, join := found["X load"], found["X pull"], found["X copy"], found["X wait"], found["X join"]
+	load, pull, copied, wait, join := found["X load"], found["X pull"], found["X copy"],
+		found["X wait"], found["X join"]
 	switch {
 	case load.At != 2_000_000 || load.Duration != 1_000_000:
 		t.Errorf("load: %+v", load)

@@ -17,7 +17,8 @@ import (
 
 // Command returns the command "config".
 func Command(out io.Writer, env func(string) string) *cobra.Command {
-	return command.Parent("config", "Write, show or validate the settings", configInit(out), configView(out, env), configValidate(out, env), configExplain(out), configSchema(out), configMigrate(out))
+	return command.Parent("config", "Write, show or validate the settings", configInit(out), configView(out, env),
+		configValidate(out, env), configExplain(out), configSchema(out), configMigrate(out))
 }
 
 func configInit(out io.Writer) *cobra.Command {
@@ -27,7 +28,8 @@ func configInit(out io.Writer) *cobra.Command {
 		Example: `  kube-bootstrap config init > cluster.yaml
   kube-bootstrap config init --machines > lab.yaml`,
 	}
-	schema := c.Flags().String("schema", "", "path or URL of the schema of the file, for editors; see \"config schema\"")
+	schema := c.Flags().String("schema", "",
+		"path or URL of the schema of the file, for editors; see \"config schema\"")
 	machines := c.Flags().Bool("machines", false, "a short file for a cluster of machines, which are reached over SSH")
 	c.RunE = func(*cobra.Command, []string) error {
 		text := reference.Template()
@@ -82,7 +84,9 @@ func configValidate(out io.Writer, env func(string) string) *cobra.Command {
 	}
 	AddFlags(c, config.Every)
 	role := c.Flags().String("role", "", "also check the settings that only this role needs: master or worker")
-	_ = c.RegisterFlagCompletionFunc("role", cobra.FixedCompletions([]string{config.RoleControlPlane, config.RoleWorker}, cobra.ShellCompDirectiveNoFileComp))
+	_ = c.RegisterFlagCompletionFunc("role",
+		cobra.FixedCompletions([]string{config.RoleControlPlane, config.RoleWorker},
+			cobra.ShellCompDirectiveNoFileComp))
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if *role != "" && *role != config.RoleControlPlane && *role != config.RoleWorker {
 			return exit.Usage(fmt.Errorf("--role %q: must be master or worker", *role))
@@ -103,8 +107,9 @@ func configExplain(out io.Writer) *cobra.Command {
 		Long: `Explain a field of the configuration file: its meaning, type, default, flag and
 environment variables, and whether a later run may change it. The name of its
 flag or of a variable finds it too. Without a field, list all fields.`,
-		Example:           "  kube-bootstrap config explain flannelBackend\n  kube-bootstrap config explain registry",
-		ValidArgsFunction: command.FirstArg(cobra.FixedCompletions(reference.Fields(), cobra.ShellCompDirectiveNoFileComp)),
+		Example: "  kube-bootstrap config explain flannelBackend\n  kube-bootstrap config explain registry",
+		ValidArgsFunction: command.FirstArg(cobra.FixedCompletions(reference.Fields(),
+			cobra.ShellCompDirectiveNoFileComp)),
 	}
 	format := output.AddFlag(c)
 	c.RunE = func(_ *cobra.Command, args []string) error {
@@ -128,7 +133,8 @@ func explainFields(w io.Writer, all []reference.Explanation) {
 	}
 	e := all[0]
 	rows := [][2]string{
-		{"field", e.Field}, {"meaning", e.Meaning}, {"type", e.Type}, {"default", e.Default}, {"values", strings.Join(e.Values, ", ")},
+		{"field", e.Field}, {"meaning", e.Meaning}, {"type", e.Type}, {"default", e.Default},
+		{"values", strings.Join(e.Values, ", ")},
 		{"flag", e.Flag}, {"environment", strings.Join(e.Variables, ", ")}, {"may change", e.MayChange},
 	}
 	if e.Shared {

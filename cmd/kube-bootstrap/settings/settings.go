@@ -38,13 +38,16 @@ func AddFlags(c *cobra.Command, verb config.Verb) {
 	source.AddFlags(c.Flags(), verb)
 	for _, s := range config.Settings(verb) {
 		if len(s.Values) > 0 {
-			_ = c.RegisterFlagCompletionFunc(s.Flag, cobra.FixedCompletions(s.Values, cobra.ShellCompDirectiveNoFileComp))
+			_ = c.RegisterFlagCompletionFunc(s.Flag,
+				cobra.FixedCompletions(s.Values, cobra.ShellCompDirectiveNoFileComp))
 		}
 	}
 }
 
 // Load puts the settings together and names everything that is wrong with them at once.
-func Load(env func(string) string, flags *pflag.FlagSet, verb config.Verb, role string) (config.Config, config.Origins, error) {
+func Load(
+	env func(string) string, flags *pflag.FlagSet, verb config.Verb, role string,
+) (config.Config, config.Origins, error) {
 	variable := source.HostEnv(env)
 	if verb&(containerVerbs|config.Every) != 0 {
 		variable = source.ClusterEnv(env)
@@ -79,7 +82,8 @@ func invalid(cfg config.Config, origins config.Origins, role string, unread erro
 // of such a value would only report a second error.
 func possible(cfg config.Config, origins config.Origins, verb config.Verb) config.Config {
 	if verb == config.Offline {
-		cfg.Registry = config.RegistrySettings{} // a pull uses mirrors, and its bundle may be pushed to a private registry
+		// a pull uses mirrors, and its bundle may be pushed to a private registry
+		cfg.Registry = config.RegistrySettings{}
 	}
 	if verb&(config.Master|config.Worker|config.Preflight) == 0 {
 		return cfg
@@ -126,7 +130,8 @@ func settingsLost(env func(string) string, flags *pflag.FlagSet, verb config.Ver
 	if !ofThisHost(verb) || namedFile(env, flags, verb) != "" {
 		return nil
 	}
-	saved, _ := local.ReadSaved(host.Files{}) // an error is reported where the settings are needed; only root may read them
+	// an error is reported where the settings are needed; only root may read them
+	saved, _ := local.ReadSaved(host.Files{})
 	return saved.Lost
 }
 
@@ -169,7 +174,8 @@ func FromEnv(env func(string) string, c *cobra.Command) error {
 	var errs []error
 	c.Flags().VisitAll(func(f *pflag.Flag) {
 		value, name := variable(config.EnvName(f.Name))
-		if f.Changed || value == "" || slices.Contains([]string{"help", "config", "name"}, f.Name) || source.IsSetting(f) {
+		if f.Changed || value == "" || slices.Contains([]string{"help", "config", "name"}, f.Name) ||
+			source.IsSetting(f) {
 			return
 		}
 		if err := c.Flags().Set(f.Name, value); err != nil {

@@ -21,13 +21,15 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/renewal"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/rotation"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 func certsCommand(con *console.Console) *cobra.Command {
-	return command.Parent("certs", "List, renew and rotate certificates and keys", certsList(con.Out), certsRenew(con), certsRotate(con))
+	return command.Parent("certs", "List, renew and rotate certificates and keys", certsList(con.Out), certsRenew(con),
+		certsRotate(con))
 }
 
 func certsList(out io.Writer) *cobra.Command {
@@ -57,7 +59,8 @@ func certificatesHere(context.Context) ([]pki.CertificateStatus, error) {
 		return nil, err
 	}
 	if !saved.Installed() {
-		return nil, &step.Problem{Name: "role", Text: "this host is not part of a cluster, so it has no certificates", Firm: true,
+		return nil, &step.Problem{Name: "role", Text: "this host is not part of a cluster, so it has no certificates",
+			Firm:   true,
 			Remedy: "run this on a host where `kube-bootstrap master` or `kube-bootstrap worker` has run"}
 	}
 	return renewal.Certificates(host.Files{}, saved.Role), nil
@@ -92,9 +95,12 @@ the kubelet. Pods keep running. Only one control plane of a cluster renews its
 certificates at a time. Run the command again if it was interrupted.
 
 A super-admin.conf that you have removed is issued only if you name it.`,
-		Example: "  kube-bootstrap certs renew\n  kube-bootstrap certs renew apiserver etcd-server\n  kube-bootstrap certs renew super-admin.conf",
-		ValidArgsFunction: func(_ *cobra.Command, given []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			left := slices.DeleteFunc(renewal.Renewable(), func(name string) bool { return slices.Contains(given, name) })
+		Example: "  kube-bootstrap certs renew\n  kube-bootstrap certs renew apiserver etcd-server\n  kube-bootstrap " +
+			"certs renew super-admin.conf",
+		ValidArgsFunction: func(_ *cobra.Command, given []string, _ string) ([]cobra.Completion,
+			cobra.ShellCompDirective) {
+			left := slices.DeleteFunc(renewal.Renewable(),
+				func(name string) bool { return slices.Contains(given, name) })
 			return left, cobra.ShellCompDirectiveNoFileComp
 		},
 	}
@@ -124,11 +130,11 @@ func renew(ctx context.Context, con *console.Console, names []string, life time.
 		return err
 	}
 	defer release()
-	if err := renewal.Renews(h); err != nil {
+	if err := renewal.Renews(h.Files); err != nil {
 		return err
 	}
 	if life != 0 {
-		if err := renewal.SetLeafLife(h, life); err != nil {
+		if err := renewal.SetLeafLife(h.Files, life); err != nil {
 			return exit.Usage(err)
 		}
 	}
@@ -176,16 +182,22 @@ it again after the time that it prints to drop the old key.`,
   kube-bootstrap certs rotate --service-account-key`,
 	}
 	subjects := map[string]*bool{
-		controlplane.EncryptionKey: c.Flags().Bool(controlplane.EncryptionKey, false, "the key that encrypts Secrets in etcd; encrypts all of them with the new one"),
-		controlplane.AccountKey:    c.Flags().Bool(controlplane.AccountKey, false, "the key that signs the tokens of service accounts"),
-		controlplane.Authorities:   c.Flags().Bool(controlplane.Authorities, false, "the certificate authorities of the cluster, and all certificates that they have signed"),
+		controlplane.EncryptionKey: c.Flags().Bool(controlplane.EncryptionKey, false,
+			"the key that encrypts Secrets in etcd; encrypts all of them with the new one"),
+		controlplane.AccountKey: c.Flags().Bool(controlplane.AccountKey, false,
+			"the key that signs the tokens of service accounts"),
+		controlplane.Authorities: c.Flags().Bool(controlplane.Authorities, false,
+			"the certificate authorities of the cluster, and all certificates that they have signed"),
 	}
-	now := c.Flags().Bool("now", false, "drop the old service account key now: pods get no answer from the API until the kubelet has replaced their tokens")
+	now := c.Flags().Bool("now", false,
+		"drop the old service account key now: pods get no answer from the API until the kubelet has replaced "+
+			"their tokens")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		maps.DeleteFunc(subjects, func(_ string, given *bool) bool { return !*given })
 		given := slices.Collect(maps.Keys(subjects))
 		if len(given) != 1 {
-			return exit.Usage(errors.New("state what to replace, with one of --ca, --encryption-key and --service-account-key"))
+			return exit.Usage(errors.New("state what to replace, with one of --ca, --encryption-key and " +
+				"--service-account-key"))
 		}
 		return rotate(c.Context(), con, given[0], *now)
 	}
@@ -209,13 +221,14 @@ func rotate(ctx context.Context, con *console.Console, subject string, dropNow b
 	if err := runner.Do(ctx, renewal.Rotation(h, subject)); err != nil {
 		return exit.Resume(err, exit.RunAgain)
 	}
-	until, err := renewal.RotationWaits(ctx, h, subject)
+	until, err := renewal.RotationWaits(ctx, parts.InForce(h).Cluster)
 	if err != nil {
 		return exit.Resume(err, exit.RunAgain)
 	}
 	if !until.IsZero() && !dropNow {
 		con.End()
-		con.Warn(fmt.Sprintf("all control planes use the new %s, after %s; run the same command again after %s to drop the old one",
+		con.Warn(fmt.Sprintf("all control planes use the new %s, after %s; run the same command again after %s to "+
+			"drop the old one",
 			rotation.Title(subject), progress.Took(time.Since(started)), until.Local().Format(time.DateTime)))
 		return nil
 	}
@@ -224,7 +237,8 @@ func rotate(ctx context.Context, con *console.Console, subject string, dropNow b
 	}
 	con.Done(started, "rotated the "+rotation.Title(subject))
 	if subject == controlplane.Authorities {
-		con.Warn("client certificates of the old authority no longer give access to the API: copy /etc/kubernetes/admin.conf again, and give users new kubeconfigs")
+		con.Warn("client certificates of the old authority no longer give access to the API: copy " +
+			"/etc/kubernetes/admin.conf again, and give users new kubeconfigs")
 		con.Warn("bootstrap tokens were deleted; create new ones with `kube-bootstrap token create`")
 	}
 	return nil

@@ -21,6 +21,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/membership"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/upkeep"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -28,9 +29,11 @@ import (
 // Commands returns the commands that act on this host, and hidden ones for units and other hosts.
 func Commands(con *console.Console) []*cobra.Command {
 	all := []*cobra.Command{
-		masterCommand(con), workerCommand(con), turndownCommand(con), forgetCommand(con), preflightCommand(con), statusCommand(con), dumpCommand(con),
+		masterCommand(con), workerCommand(con), turndownCommand(con), forgetCommand(con), preflightCommand(con),
+		statusCommand(con), dumpCommand(con),
 		certsCommand(con), tokenCommand(con.Out), kubectlCommand(con.Env), userKubeconfig(con.Out),
-		bootCommand(con), agentCommand(con), keepCommand(con), markCommand(con), loadBalancerCommand(), registryCommand(con),
+		bootCommand(con), agentCommand(con), keepCommand(con), markCommand(con), loadBalancerCommand(),
+		registryCommand(con),
 	}
 	for _, c := range all {
 		command.Each(c, withUmask)
@@ -72,13 +75,13 @@ func keepCommand(con *console.Console) *cobra.Command {
 		Use: "keep", Hidden: true,
 		Short: "Adapt a control plane to the number of control planes, and spread CoreDNS over the nodes",
 		RunE: func(c *cobra.Command, _ []string) error {
-			return onControlPlane(c.Context(), con, "keep", func(ctx context.Context, h *local.Host) error {
+			return onControlPlane(c.Context(), con, "keep", func(ctx context.Context, p parts.Parts) error {
 				release, err := host.Lock(ctx, lockPath)
 				if err != nil {
 					return err
 				}
 				defer release()
-				return upkeep.ReconcileCluster(ctx, h)
+				return upkeep.ReconcileCluster(ctx, p.Etcd.Member, p.ControlPlane, p.Addons)
 			})
 		},
 	}
@@ -157,7 +160,8 @@ func registryCommand(con *console.Console) *cobra.Command {
 	}
 	c.Flags().StringVar(&o.Name, "name", "localhost", "name of the registry in the names of images")
 	c.Flags().StringVar(&o.Dir, "dir", localregistry.Dir, "directory of the images")
-	c.Flags().Int64Var(&o.Cache, "cache", localregistry.DefaultCache, "limit for the images of other registries in bytes")
+	c.Flags().Int64Var(&o.Cache, "cache", localregistry.DefaultCache,
+		"limit for the images of other registries in bytes")
 	c.Flags().StringVar(&listen, "listen", fmt.Sprintf(":%d", localregistry.Port), "address to listen on")
 	c.Flags().StringArrayVar(&mirrors, "mirror", nil, "registry that serves the images of another one; may be repeated")
 	return c
@@ -176,8 +180,8 @@ func markCommand(con *console.Console) *cobra.Command {
 		if err := cmp.Or(setField(&own, "nodeLabels", *labels), setField(&own, "nodeTaints", *taints)); err != nil {
 			return exit.Usage(err)
 		}
-		return onControlPlane(c.Context(), con, "label node "+args[0], func(ctx context.Context, h *local.Host) error {
-			return membership.Label(ctx, h, args[0], own.NodeLabels, own.NodeTaints)
+		return onControlPlane(c.Context(), con, "label node "+args[0], func(ctx context.Context, _ parts.Parts) error {
+			return membership.Label(ctx, args[0], own.NodeLabels, own.NodeTaints)
 		})
 	}
 	return c

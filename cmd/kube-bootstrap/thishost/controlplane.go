@@ -44,12 +44,13 @@ controls it. All that it has opens nothing any more, and its pods are deleted.`,
 			if compromised {
 				forget = membership.ForgetCompromised
 			}
-			return onControlPlane(c.Context(), con, "forget "+args[0], func(ctx context.Context, h *local.Host) error {
-				return exit.Firm(forget(ctx, h, args[0]))
+			return onControlPlane(c.Context(), con, "forget "+args[0], func(ctx context.Context, p parts.Parts) error {
+				return exit.Firm(forget(ctx, p.Etcd.Member, p.Cluster, args[0]))
 			})
 		},
 	}
-	c.Flags().BoolVar(&compromised, "compromised", false, "remove a worker that somebody else controls, although it is alive")
+	c.Flags().BoolVar(&compromised, "compromised", false,
+		"remove a worker that somebody else controls, although it is alive")
 	return c
 }
 
@@ -65,12 +66,16 @@ func openControlPlane() (*local.Host, error) {
 }
 
 // onControlPlane shows work on this control plane as a step.
-func onControlPlane(ctx context.Context, con *console.Console, name string, work func(context.Context, *local.Host) error) error {
+func onControlPlane(
+	ctx context.Context, con *console.Console, name string, work func(context.Context, parts.Parts) error,
+) error {
 	h, err := openControlPlane()
 	if err != nil {
 		return err
 	}
-	return con.Do(ctx, step.IDOf(name), name, func(ctx context.Context) error { return work(ctx, h) })
+	return con.Do(ctx, step.IDOf(name), name, func(ctx context.Context) error {
+		return work(h.Limited(ctx), parts.InForce(h))
+	})
 }
 
 // adminClient speaks to the API server with the rights that only root has.
@@ -117,7 +122,8 @@ containers, use "kube-bootstrap cluster kubectl".`,
 			}
 			return host.Become(program, append([]string{"kubectl"}, forKubectl(args)...), env...)
 		},
-		ValidArgsFunction: func(c *cobra.Command, args []string, last string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		ValidArgsFunction: func(c *cobra.Command, args []string, last string) ([]cobra.Completion,
+			cobra.ShellCompDirective) {
 			program, env, err := hostKubectl(c.Context(), env)
 			if err != nil {
 				return nil, cobra.ShellCompDirectiveError
@@ -145,7 +151,8 @@ func hostKubectl(ctx context.Context, variable func(string) string) (path string
 	if kubeconfig == "" && !(host.Files{}).Exists(adminKubeconfig) {
 		return "", nil, &step.Problem{
 			Name: "role", Text: "this host is not a control plane, and KUBECONFIG is not set",
-			Remedy: "run it on a control plane, or `kube-bootstrap cluster kubectl` for a cluster of containers", Firm: true,
+			Remedy: "run it on a control plane, or `kube-bootstrap cluster kubectl` for a cluster of containers",
+			Firm:   true,
 		}
 	}
 	path, running, err := parts.RunningKubelet().Kubectl(ctx)
@@ -158,7 +165,8 @@ func hostKubectl(ctx context.Context, variable func(string) string) (path string
 			Remedy: "run `kube-bootstrap status`", Firm: true,
 		}
 	}
-	env = []string{"KUBECONFIG=" + cmp.Or(kubeconfig, adminKubeconfig), "KUBECACHEDIR=" + cmp.Or(variable("KUBECACHEDIR"), kubectlCache)}
+	env = []string{"KUBECONFIG=" + cmp.Or(kubeconfig, adminKubeconfig),
+		"KUBECACHEDIR=" + cmp.Or(variable("KUBECACHEDIR"), kubectlCache)}
 	if kubeconfig == "" {
 		direct, err := kube.NoProxy(adminKubeconfig, variable)
 		return path, append(env, direct), err

@@ -57,7 +57,8 @@ func dumpHost(ctx context.Context, con *console.Console, dir string) error {
 		return err
 	})
 	if len(failed) > 0 {
-		con.Warn("missing or incomplete: " + strings.Join(failed, ", ") + "; see " + filepath.Join(dir, dump.ErrorsFile))
+		con.Warn("missing or incomplete: " + strings.Join(failed, ", ") + "; see " + filepath.Join(dir,
+			dump.ErrorsFile))
 	}
 	if err != nil {
 		con.Warn("what was collected so far is in " + dir)

@@ -85,7 +85,9 @@ func sayOnce(con *console.Console) func(message string, bytes, total int64) {
 	}
 }
 
-func printPreflight(ctx context.Context, out io.Writer, format output.Format, looks step.Plan, answers []local.Answer) error {
+func printPreflight(
+	ctx context.Context, out io.Writer, format output.Format, looks step.Plan, answers []local.Answer,
+) error {
 	var all []checked
 	var found []*step.Problem
 	for _, f := range (&step.Runner{}).Check(ctx, looks) {

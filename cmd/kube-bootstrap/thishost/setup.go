@@ -3,9 +3,7 @@ package thishost
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"time"
 
@@ -41,7 +39,8 @@ or changed parts and leaves the rest unchanged.`,
   kube-bootstrap master --join --master-ip 192.168.1.10 --token-file token --ca-cert-hash sha256:...`,
 	}, hostVerb{
 		role: config.RoleControlPlane, verb: config.Master, plan: plan.ControlPlane,
-		next: "`kube-bootstrap kubectl get nodes` lists its nodes; `kube-bootstrap token create` prints what to run on the next host",
+		next: "`kube-bootstrap kubectl get nodes` lists its nodes; `kube-bootstrap token create` prints what to run " +
+			"on the next host",
 	})
 }
 
@@ -142,7 +141,9 @@ func asRoot() error {
 	if os.Geteuid() == 0 {
 		return nil
 	}
-	return &step.Problem{Name: "root", Text: "this works on the host itself and you are not root", Remedy: "run it with sudo"}
+	return &step.Problem{
+		Name: "root", Text: "this works on the host itself and you are not root", Remedy: "run it with sudo",
+	}
 }
 
 // checkFirst resolves the host and runs its preflight checks, shown as one step.
@@ -162,7 +163,9 @@ func checkFirst(c *cobra.Command, con *console.Console, h *local.Host, role stri
 	runner.Emit(e)
 	for _, a := range h.Answers {
 		if a.Note != "" && e.Err == nil {
-			runner.Emit(step.Event{At: time.Now(), Stage: e.Stage, ID: e.ID, Step: e.Step, Kind: step.Note, Message: a.Note})
+			runner.Emit(step.Event{
+				At: time.Now(), Stage: e.Stage, ID: e.ID, Step: e.Step, Kind: step.Note, Message: a.Note,
+			})
 		}
 	}
 	return runner, h, exit.OnlyProblems(e.Err)
@@ -194,44 +197,8 @@ func (v hostVerb) advice(h *local.Host) string {
 	if !h.Changing() || h.Upgrading() {
 		return resumeAdvice
 	}
-	return "the settings from before stay in force: run the same command again to finish, or `kube-bootstrap " + v.role + "` to go back to them"
-}
-
-type change struct {
-	Stage   int      `json:"stage"`
-	Step    string   `json:"step"`
-	Changes []string `json:"changes"`
-	Error   string   `json:"error,omitempty"`
-}
-
-// printChanges checks every step and lists what Apply would do.
-func printChanges(ctx context.Context, con *console.Console, format output.Format, todo step.Plan) error {
-	con.End()
-	changes := []change{}
-	var errs []error
-	for _, f := range (&step.Runner{}).Check(ctx, todo) {
-		switch {
-		case step.IsUnanswered(f.Err):
-			changes = append(changes, change{f.Stage, f.Step, []string{"not known before the run: " + f.Err.Error()}, ""})
-		case f.Err != nil:
-			changes = append(changes, change{f.Stage, f.Step, []string{}, f.Err.Error()})
-			errs = append(errs, fmt.Errorf("%s: %w", f.Step, f.Err))
-		case len(f.Diff) > 0:
-			changes = append(changes, change{f.Stage, f.Step, f.Diff, ""})
-		}
-	}
-	err := format.Print(con.Out, "Change", changes, func(w io.Writer) {
-		for _, c := range changes {
-			fmt.Fprintln(w, c.Step)
-			for _, line := range c.Changes {
-				fmt.Fprintln(w, "    "+line)
-			}
-		}
-		if len(changes) == 0 {
-			fmt.Fprintln(w, "nothing to do")
-		}
-	})
-	return errors.Join(err, errors.Join(errs...))
+	return "the settings from before stay in force: run the same command again to finish, or `kube-bootstrap " +
+		v.role + "` to go back to them"
 }
 
 // printSettings prints the versions, and the settings that differ from the default, in the format of
@@ -241,7 +208,8 @@ func printSettings(con *console.Console, h *local.Host, origins config.Origins, 
 		return
 	}
 	versions := map[string]string{
-		"kubernetesVersion": h.Versions.Kubernetes, "etcdVersion": "v" + h.Versions.Etcd, "flannelVersion": "v" + h.Versions.Flannel,
+		"kubernetesVersion": h.Versions.Kubernetes, "etcdVersion": "v" + h.Versions.Etcd,
+		"flannelVersion": "v" + h.Versions.Flannel,
 	}
 	for _, v := range file.Values(h.Config, verb, origins) {
 		v.Value = cmp.Or(v.Value, versions[v.Field])
@@ -250,59 +218,4 @@ func printSettings(con *console.Console, h *local.Host, origins config.Origins, 
 			con.Say(fmt.Sprintf("%s is set to: %s", v.Env, v.Value))
 		}
 	}
-}
-
-// Bootstrap returns the command "bootstrap", which belongs below "offline".
-func Bootstrap(con *console.Console) *cobra.Command {
-	c := &cobra.Command{
-		Use:   "bootstrap [REGISTRY[/PREFIX]]",
-		Short: "Load all images into the stores of this host",
-		Long: `Load all images of a cluster into the stores of this host, for its architecture:
-the bootstrap Docker, the main Docker and containerd. They come from a private
-registry or a bundle; with neither, from the main Docker, where they were loaded
-by hand. Nothing that is there is loaded again. After this, master and worker
-need neither bundle nor network.
-
-With a registry, later pods and containers pull from there too.`,
-		Example: `  kube-bootstrap offline bootstrap --bundle kube.tar.zst
-  kube-bootstrap offline bootstrap registry.example.com:5000/k8s --registry-ca ca.crt \
-      --registry-username me --registry-password-file password
-  for i in $(kube-bootstrap offline list); do docker save $i | ssh host docker load; done
-  ssh host kube-bootstrap offline bootstrap`,
-	}
-	settings.AddFlags(c, config.Bootstrap)
-	con.AddRecords(c.Flags())
-	dryRun, format := addDryRun(c, "list every change and make none")
-	c.RunE = func(c *cobra.Command, args []string) error {
-		cfg, err := settings.LoadRegistry(con.Env, c, config.Bootstrap, args)
-		if err != nil {
-			return err
-		}
-		h, release, err := openHost(c.Context(), cfg, nil, "")
-		if err != nil {
-			return err
-		}
-		defer release()
-		h.ByHand = true
-		runner, h, err := checkFirst(c, con, h, local.Loaded)
-		if err != nil {
-			return err
-		}
-		if *dryRun {
-			return printChanges(c.Context(), con, *format, plan.Load(h))
-		}
-		return fill(c.Context(), con, runner, h)
-	}
-	withUmask(c)
-	return c
-}
-
-func fill(ctx context.Context, con *console.Console, runner *step.Runner, h *local.Host) error {
-	started := time.Now()
-	if err := runner.Do(ctx, plan.Load(h)); err != nil {
-		return exit.Resume(err, resumeAdvice)
-	}
-	con.Done(started, "this host has all images")
-	con.Say("`kube-bootstrap master` or `kube-bootstrap worker` makes it part of a cluster; `kube-bootstrap turndown` restores the host")
-	return nil
 }

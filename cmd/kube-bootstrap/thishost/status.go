@@ -43,14 +43,18 @@ type Status struct {
 	Etcd          []etcd.MemberStatus `json:"etcd,omitempty"`          // the members as one of them sees them
 
 	// The strings are problems, empty if there is none. Only a control plane knows the last three.
-	Quorum            string                  `json:"quorum,omitempty"`            // too few members of etcd are up
-	SettingsLost      string                  `json:"settingsLost,omitempty"`      // unreadable: only what holds with any settings is known
-	NextExpiry        *pki.CertificateStatus  `json:"nextExpiry,omitempty"`        // the certificate that expires first
-	CertificateExpiry string                  `json:"certificateExpiry,omitempty"` // some have expired or expire soon
-	Docker            string                  `json:"docker,omitempty"`            // it hangs, or a network of it overlaps those of the cluster
-	NetworkPolicy     string                  `json:"networkPolicy,omitempty"`     // some are not enforced by the network plugin
-	NodesExpired      string                  `json:"nodesExpired,omitempty"`      // workers were off for longer than their certificates are valid
-	Rotation          *renewal.RotationStatus `json:"rotation,omitempty"`          // the one under way
+	Quorum string `json:"quorum,omitempty"` // too few members of etcd are up
+	// unreadable: only what holds with any settings is known
+	SettingsLost      string                 `json:"settingsLost,omitempty"`
+	NextExpiry        *pki.CertificateStatus `json:"nextExpiry,omitempty"`        // the certificate that expires first
+	CertificateExpiry string                 `json:"certificateExpiry,omitempty"` // some have expired or expire soon
+	// it hangs, or a network of it overlaps those of the cluster
+	Docker string `json:"docker,omitempty"`
+	// some are not enforced by the network plugin
+	NetworkPolicy string `json:"networkPolicy,omitempty"`
+	// workers were off for longer than their certificates are valid
+	NodesExpired string                  `json:"nodesExpired,omitempty"`
+	Rotation     *renewal.RotationStatus `json:"rotation,omitempty"` // the one under way
 
 	Repairs []agent.Repair `json:"repairs,omitempty"` // the last ones by the agent, oldest first
 }
@@ -96,12 +100,14 @@ within 30 days. With --watch it is that of the last status.`,
 		Example: "  kube-bootstrap status\n  kube-bootstrap status -o json\n  kube-bootstrap status --watch",
 	}
 	format := output.AddFlag(c)
-	watch := c.Flags().BoolP("watch", "w", false, "look every 5 seconds and print the status whenever it changes, until Ctrl-C")
+	watch := c.Flags().BoolP("watch", "w", false,
+		"look every 5 seconds and print the status whenever it changes, until Ctrl-C")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		var status Status
 		var err error
 		if *watch {
-			status, err = statusWatch{look: inspectHost, pause: 5 * time.Second, format: *format, out: con.Out, terminal: con.Replaces()}.run(c.Context())
+			status, err = statusWatch{look: inspectHost, pause: 5 * time.Second, format: *format, out: con.Out,
+				terminal: con.Replaces()}.run(c.Context())
 		} else if status, err = inspectHost(c.Context()); err == nil {
 			err = format.Print(con.Out, "HostStatus", status, status.print)
 		}
@@ -139,9 +145,12 @@ func inspectHost(ctx context.Context) (Status, error) {
 			stop(errors.New("no answer, as etcd has no quorum"))
 		}
 	})
-	others.Go(func() { status.Docker = textOf(preflight.DockerProblems(looking, p.Docker, preflight.Networks(h))) })
+	others.Go(func() { status.Docker = textOf(preflight.DockerProblems(looking, p.Docker, p.Network.Reserved())) })
 	others.Go(func() { status.NetworkPolicy = textOf(plan.UnenforcedPolicies(looking, h)) })
-	others.Go(func() { status.NodesExpired = textOf(membership.ExpiredNodes(looking, h)) })
+	if saved.Role == local.ControlPlane {
+		others.Go(func() { status.NodesExpired = textOf(membership.ExpiredNodes(h.Limited(looking), p.Etcd)) })
+		others.Go(func() { status.Rotation = renewal.UnderWay(h.Limited(looking), h) })
+	}
 	for _, f := range (&step.Runner{}).Check(looking, made) {
 		one := stepStatusOf(f, saved.Lost)
 		status.UpToDate = status.UpToDate && one.UpToDate
@@ -149,9 +158,6 @@ func inspectHost(ctx context.Context) (Status, error) {
 	}
 	others.Wait()
 	status.Programs, status.ControlPlanes = h.Programs(), parts.ControlPlanes(h.Files)
-	if saved.Role == local.ControlPlane {
-		status.Rotation = renewal.UnderWay(ctx, h)
-	}
 	return status, ctx.Err()
 }
 
@@ -189,7 +195,8 @@ func nameOf(role string) string {
 
 func (s Status) print(w io.Writer) {
 	if s.Role == "" {
-		fmt.Fprintln(w, "this host is not part of a cluster; `kube-bootstrap master` or `kube-bootstrap worker` makes it one")
+		fmt.Fprintln(w, "this host is not part of a cluster; `kube-bootstrap master` or `kube-bootstrap worker` "+
+			"makes it one")
 		return
 	}
 	if s.Role == local.Loaded {
@@ -242,11 +249,13 @@ func (s Status) hint() string {
 	case s.Quorum != "":
 		return s.Quorum
 	case len(s.problems()) > 0:
-		return fmt.Sprintf("solve %s as its line says; after that, `kube-bootstrap %s` repairs the rest", strings.Join(s.problems(), ", "), repair)
+		return fmt.Sprintf("solve %s as its line says; after that, `kube-bootstrap %s` repairs the rest",
+			strings.Join(s.problems(), ", "), repair)
 	case slices.ContainsFunc(s.Steps, func(one stepStatus) bool { return len(one.Missing) > 0 }):
 		return fmt.Sprintf("run `kube-bootstrap %s` to repair it", repair)
 	}
-	return fmt.Sprintf("what is UNKNOWN gave no answer: look again, and if that does not change, run `kube-bootstrap %s`, which waits longer", repair)
+	return fmt.Sprintf("what is UNKNOWN gave no answer: look again, and if that does not change, run `kube-bootstrap "+
+		"%s`, which waits longer", repair)
 }
 
 func (s Status) problems() []string {

@@ -37,7 +37,8 @@ func (s Status) printSummary(w io.Writer) {
 		{"subnet", s.Host.Subnet},
 		{"steps", s.countSteps()},
 		{"API servers", count(s.ControlPlanes, func(c balancer.Backend) bool { return c.APIServer }, "ready")},
-		{"etcd", count(s.Etcd, func(m etcd.MemberStatus) bool { return m.Healthy }, "members healthy")}, // none on a worker
+		// none on a worker
+		{"etcd", count(s.Etcd, func(m etcd.MemberStatus) bool { return m.Healthy }, "members healthy")},
 	})
 }
 

@@ -51,13 +51,15 @@ func TestWatchSeparatesDocuments(t *testing.T) {
 
 func TestWatchEndsWithTheErrorOfALook(t *testing.T) {
 	broken := errors.New("broken")
-	_, err := statusWatch{format: "json", out: &bytes.Buffer{}, look: func(context.Context) (Status, error) { return Status{}, broken }}.run(t.Context())
+	_, err := statusWatch{format: "json", out: &bytes.Buffer{},
+		look: func(context.Context) (Status, error) { return Status{}, broken }}.run(t.Context())
 	if !errors.Is(err, broken) {
 		t.Error(err)
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
-	_, err = statusWatch{format: "json", out: &bytes.Buffer{}, look: func(ctx context.Context) (Status, error) { return Status{}, ctx.Err() }}.run(ended)
+	_, err = statusWatch{format: "json", out: &bytes.Buffer{},
+		look: func(ctx context.Context) (Status, error) { return Status{}, ctx.Err() }}.run(ended)
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("ended before the first look: %v", err)
 	}

@@ -39,7 +39,8 @@ type newToken struct {
 }
 
 func tokenCommand(out io.Writer) *cobra.Command {
-	return command.Parent("token", "Create, list or delete the tokens with which hosts join", tokenCreate(out), tokenList(out), tokenDelete())
+	return command.Parent("token", "Create, list or delete the tokens with which hosts join", tokenCreate(out),
+		tokenList(out), tokenDelete())
 }
 
 func tokenCreate(out io.Writer) *cobra.Command {
@@ -99,7 +100,9 @@ func checkScope(scope join.Scope, named bool) error {
 	return nil
 }
 
-func makeToken(ctx context.Context, ttl time.Duration, scope join.Scope, description string) (made newToken, err error) {
+func makeToken(
+	ctx context.Context, ttl time.Duration, scope join.Scope, description string,
+) (made newToken, err error) {
 	client, err := adminClient()
 	if err != nil {
 		return made, err
@@ -140,7 +143,9 @@ func makeToken(ctx context.Context, ttl time.Duration, scope join.Scope, descrip
 
 // createToken creates a token. For a control plane, it first shares what control planes
 // need: a token that was created before a failure would be valid, and nobody has seen it.
-func createToken(kind join.HostKind, share func() (certkey.Key, error), create func() (join.Token, error)) (token join.Token, key certkey.Key, err error) {
+func createToken(
+	kind join.HostKind, share func() (certkey.Key, error), create func() (join.Token, error),
+) (token join.Token, key certkey.Key, err error) {
 	if kind == join.ForControlPlane {
 		if key, err = share(); err != nil {
 			return token, key, err

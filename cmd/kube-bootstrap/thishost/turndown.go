@@ -48,9 +48,11 @@ with --yes.`,
 	con.AddRecords(c.Flags())
 	dryRun, format := addDryRun(c, "list what would be reverted")
 	yes := console.AddYes(c, true)
-	force := c.Flags().Bool("force", false, "turn a control plane down even if etcd loses its quorum or the others do not answer")
+	force := c.Flags().Bool("force", false,
+		"turn a control plane down even if etcd loses its quorum or the others do not answer")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		cfg, _, err := source.Load(settings.Path(con.Env, c.Flags(), config.Turndown), source.HostEnv(con.Env), c.Flags())
+		cfg, _, err := source.Load(settings.Path(con.Env, c.Flags(), config.Turndown),
+			source.HostEnv(con.Env), c.Flags())
 		if err != nil {
 			return exit.Usage(err)
 		}
@@ -81,7 +83,7 @@ func lossesOfTurndown(ctx context.Context) ([]string, error) {
 	for _, name := range autoRemoved(ctx, h) {
 		losses = append(losses, "container "+name+", which was started with --rm, as Docker is restarted")
 	}
-	if !membership.HoldsLastCopy(h) {
+	if h.Saved.Role != local.ControlPlane || !membership.HoldsLastCopy(parts.InForce(h).Etcd.Member) {
 		return losses, nil
 	}
 	return append(losses,
@@ -185,6 +187,7 @@ func printUndo(out io.Writer, format output.Format, keepImages bool) error {
 	if err != nil {
 		return err
 	}
+	done = done.Wanted()
 	names := []string{}
 	for i := len(done) - 1; i >= 0; i-- {
 		for _, s := range done[i] {

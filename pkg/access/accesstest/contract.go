@@ -19,7 +19,8 @@ import (
 // Node tests the access to a node of this name, which has a shell and the GNU core utilities. missing is
 // the access to a node that does not exist.
 func Node(t *testing.T, name string, node, missing access.Connection) {
-	t.Run("a command has its input and environment, and its output is kept apart", func(t *testing.T) { streams(t, node) })
+	t.Run("a command has its input and environment, and its output is kept apart",
+		func(t *testing.T) { streams(t, node) })
 	t.Run("a command that fails is an ExitError", func(t *testing.T) { fails(t, name, node) })
 	t.Run("a command whose context ends does not go on", func(t *testing.T) { ends(t, node) })
 	t.Run("a file arrives with its mode, and replaces the former one", func(t *testing.T) { files(t, node) })
@@ -40,7 +41,8 @@ func streams(t *testing.T, node access.Connection) {
 func fails(t *testing.T, name string, node access.Connection) {
 	out, err := access.Output(t.Context(), node, access.Script("echo printed; echo the reason >&2; exit 7")...)
 	exit, ok := errors.AsType[*access.ExitError](err)
-	if !ok || exit.Node != name || exit.Code != 7 || out != "printed\n" || !strings.Contains(err.Error(), "the reason") {
+	if !ok || exit.Node != name || exit.Code != 7 || out != "printed\n" ||
+		!strings.Contains(err.Error(), "the reason") {
 		t.Errorf("output %q, %v", out, err)
 	}
 }

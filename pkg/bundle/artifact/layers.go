@@ -43,7 +43,9 @@ func (p push) compress(ctx context.Context, layers []digest.Digest, s stored) (l
 			return err
 		}
 		all[d] = &layerFile{data: data}
-		err = all[d].compress(ctx, func(w io.Writer) error { return copyTo(io.MultiWriter(w, progress)) }, p.from.Manifest.Blobs[d].Size)
+		err = all[d].compress(ctx, func(w io.Writer) error {
+			return copyTo(io.MultiWriter(w, progress))
+		}, p.from.Manifest.Blobs[d].Size)
 		s.Layers[d] = all[d].blob
 		return step.Wrap(err, "compress layer %s", d)
 	})
@@ -59,7 +61,8 @@ func (l *layerFile) compress(ctx context.Context, write func(io.Writer) error, s
 		plain.Close()
 		<-ended // the caller closes what write reads from
 	}()
-	if err := compression.Encode(io.MultiWriter(l.data, sum.Hash()), bundle.WithContext(ctx, plain), size, zstd.SpeedBetterCompression); err != nil {
+	if err := compression.Encode(io.MultiWriter(l.data, sum.Hash()), bundle.WithContext(ctx, plain), size,
+		zstd.SpeedBetterCompression); err != nil {
 		return err
 	}
 	at, err := l.data.Seek(0, io.SeekCurrent)

@@ -19,14 +19,17 @@ import (
 
 // Open opens the bundle of a Kubernetes version that was pushed into a
 // registry. Blobs are read from the registry when they are needed.
-func Open(ctx context.Context, from *registry.Registry, kubernetes string, options ...bundle.Option) (*bundle.Bundle, error) {
+func Open(
+	ctx context.Context, from *registry.Registry, kubernetes string, options ...bundle.Option,
+) (*bundle.Bundle, error) {
 	found, err := readIndex(ctx, from, kubernetes)
 	var b *bundle.Bundle
 	if err == nil {
 		b, err = found.open(ctx, from)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the bundle of Kubernetes %s in registry %s: %w", kubernetes, from.Address, from.Explain(err))
+		return nil, fmt.Errorf("the bundle of Kubernetes %s in registry %s: %w", kubernetes, from.Address,
+			from.Explain(err))
 	}
 	for _, option := range options {
 		if err := option(b); err != nil {

@@ -20,7 +20,8 @@ type endless struct {
 }
 
 func (e *endless) Manifest() (*v1.Manifest, error) {
-	return &v1.Manifest{Config: v1.Descriptor{Size: 1 << 50}, Layers: []v1.Descriptor{{MediaType: indexLayer, Size: 10}}}, nil
+	return &v1.Manifest{Config: v1.Descriptor{Size: 1 << 50},
+		Layers: []v1.Descriptor{{MediaType: indexLayer, Size: 10}}}, nil
 }
 
 func (e *endless) LayerByDigest(v1.Hash) (v1.Layer, error) { return e, nil }
@@ -40,7 +41,8 @@ func (e *endless) Read(p []byte) (int, error) {
 // TestAnEndlessIndexIsRefused: it would fill the memory of a host.
 func TestAnEndlessIndexIsRefused(t *testing.T) {
 	e := &endless{}
-	if _, err := smallLayers(e); err == nil || !strings.Contains(err.Error(), "more than the") || e.sent > 3*bundle.ManifestLimit {
+	if _, err := smallLayers(e); err == nil || !strings.Contains(err.Error(), "more than the") ||
+		e.sent > 3*bundle.ManifestLimit {
 		t.Errorf("%d bytes were read: %v", e.sent, err)
 	}
 }

@@ -64,7 +64,10 @@ func (p push) all(ctx context.Context) ([]Pushed, error) {
 			return p.pushed(s), err
 		}
 	}
-	s := stored{Layers: map[digest.Digest]compressedBlob{}, Indexes: map[string]digest.Digest{}, Manifests: map[digest.Digest]string{}}
+	s := stored{
+		Layers: map[digest.Digest]compressedBlob{}, Indexes: map[string]digest.Digest{},
+		Manifests: map[digest.Digest]string{},
+	}
 	layers, err := p.compress(ctx, p.allLayers(), s)
 	defer layers.close()
 	if err != nil {
@@ -185,7 +188,8 @@ func (p push) blobs(ctx context.Context, images []bundle.MultiPlatformImage, lay
 	group.SetLimit(pushJobs)
 	for _, d := range slices.Sorted(maps.Keys(repos)) {
 		group.Go(func() error {
-			return step.Wrap(p.layer(ctx, &compressedLayer{layerFile: layers[d], progress: progress}, repos[d]), "push layer %s", layers[d].blob.Digest)
+			return step.Wrap(p.layer(ctx, &compressedLayer{layerFile: layers[d], progress: progress}, repos[d]),
+				"push layer %s", layers[d].blob.Digest)
 		})
 	}
 	return group.Wait()
@@ -236,7 +240,8 @@ func (p push) manifests(ctx context.Context, img bundle.MultiPlatformImage, rewr
 		return err
 	}
 	if want := digest.FromBytes(rewritten.index); found.Digest.String() != want.String() {
-		return fmt.Errorf("the registry returns digest %s for the index, but the pushed index has %s", found.Digest, want)
+		return fmt.Errorf("the registry returns digest %s for the index, but the pushed index has %s",
+			found.Digest, want)
 	}
 	return nil
 }

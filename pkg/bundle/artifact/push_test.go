@@ -58,7 +58,9 @@ func counted(t *testing.T) (*registry.Registry, *wire) {
 		real.ServeHTTP(countedWriter{answer, &w.out}, request)
 	}))
 	t.Cleanup(server.Close)
-	return &registry.Registry{Address: strings.TrimPrefix(server.URL, "http://") + "/k8s", Insecure: true, PlainHTTP: true}, w
+	return &registry.Registry{
+		Address: strings.TrimPrefix(server.URL, "http://") + "/k8s", Insecure: true, PlainHTTP: true,
+	}, w
 }
 
 // withRealPrograms returns a bundle whose images contain part of a real
@@ -71,7 +73,8 @@ func withRealPrograms(t *testing.T) string {
 	const piece = image.ManifestLimit + 1<<20
 	var built []image.Built
 	for i, img := range image.Catalogue(bundletest.Versions(t), "")[:3] {
-		built = append(built, bundletest.Image(t, img, "amd64", rootfstest.Tar(t, "shared=of all"), rootfstest.Tar(t, img.Name+"="+string(program[i*piece:(i+1)*piece]))))
+		built = append(built, bundletest.Image(t, img, "amd64", rootfstest.Tar(t, "shared=of all"),
+			rootfstest.Tar(t, img.Name+"="+string(program[i*piece:(i+1)*piece]))))
 	}
 	b, err := bundle.NewBuilder(bundletest.Versions(t), built)
 	must.NoError(t, err)
@@ -103,7 +106,8 @@ func TestARegistryGetsAndGivesCompressedLayers(t *testing.T) {
 		t.Errorf("push sent %d bytes of a bundle that has %d", sent, info.Size())
 	}
 	w.in.Store(0)
-	if again, err := Push(t.Context(), opened(t, path), to); err != nil || len(again) != 3 || again[0] != pushed[0] || w.in.Load() > 0 {
+	if again, err := Push(t.Context(), opened(t, path), to); err != nil || len(again) != 3 || again[0] != pushed[0] ||
+		w.in.Load() > 0 {
 		t.Errorf("the same again sent %d bytes: %v %v", w.in.Load(), again, err)
 	}
 	w.out.Store(0)

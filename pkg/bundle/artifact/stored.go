@@ -85,14 +85,17 @@ func (s stored) manifest(b *bundle.Bundle, d digest.Digest) ([]byte, error) {
 		if !ok {
 			return nil, fmt.Errorf("layer %s was not compressed", m.Layers[i].Digest)
 		}
-		m.Layers[i].MediaType, m.Layers[i].Digest, m.Layers[i].Size = ocispec.MediaTypeImageLayerZstd, layer.Digest, layer.Size
+		m.Layers[i].MediaType, m.Layers[i].Digest, m.Layers[i].Size = ocispec.MediaTypeImageLayerZstd,
+			layer.Digest, layer.Size
 	}
 	s.Manifests[d] = string(text)
 	return json.Marshal(m)
 }
 
 // fetching returns a function that opens the blobs of a bundle in a registry.
-func (s stored) fetching(m bundle.Manifest, blob func(path string, d digest.Digest, size int64) io.ReadCloser) bundle.Fetch {
+func (s stored) fetching(
+	m bundle.Manifest, blob func(path string, d digest.Digest, size int64) io.ReadCloser,
+) bundle.Fetch {
 	paths := pathsOf(m.Images)
 	return func(d digest.Digest) (io.ReadCloser, error) {
 		if text, ok := s.Manifests[d]; ok {
@@ -203,7 +206,9 @@ func (p push) artifact(s stored) (v1.Image, error) {
 		{Layer: static.NewLayer(text, indexStored), MediaType: indexStored},
 	}
 	if signature != nil {
-		layers = append(layers, mutate.Addendum{Layer: static.NewLayer(signature, indexSignature), MediaType: indexSignature})
+		layers = append(layers, mutate.Addendum{
+			Layer: static.NewLayer(signature, indexSignature), MediaType: indexSignature,
+		})
 	}
 	return mutate.Append(base, layers...)
 }

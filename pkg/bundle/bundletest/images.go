@@ -31,10 +31,14 @@ func Image(t testing.TB, img image.Image, arch string, layers ...[]byte) image.B
 	t.Helper()
 	p := image.Platform(arch)
 	base := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
-	oci, err := mutate.ConfigFile(base, &v1.ConfigFile{OS: p.OS, Architecture: p.Architecture, Variant: p.Variant, RootFS: v1.RootFS{Type: "layers"}})
+	oci, err := mutate.ConfigFile(base, &v1.ConfigFile{
+		OS: p.OS, Architecture: p.Architecture, Variant: p.Variant, RootFS: v1.RootFS{Type: "layers"},
+	})
 	must.NoError(t, err)
 	for _, l := range layers {
-		oci, err = mutate.Append(oci, mutate.Addendum{Layer: static.NewLayer(l, types.OCIUncompressedLayer), MediaType: types.OCIUncompressedLayer})
+		oci, err = mutate.Append(oci, mutate.Addendum{
+			Layer: static.NewLayer(l, types.OCIUncompressedLayer), MediaType: types.OCIUncompressedLayer,
+		})
 		must.NoError(t, err)
 	}
 	return image.Built{Image: img, Arch: arch, OCI: oci}
@@ -68,7 +72,8 @@ func images(t testing.TB, v image.Versions, arch, mark string) (built []image.Bu
 			built = append(built, hyperkube(t, v, img, arch, mark, userland))
 			continue
 		}
-		built = append(built, Image(t, img, arch, userland, rootfstest.Tar(t, img.Name+"="+strings.Repeat(img.Name+" for "+arch+"\n", 50))))
+		built = append(built, Image(t, img, arch, userland,
+			rootfstest.Tar(t, img.Name+"="+strings.Repeat(img.Name+" for "+arch+"\n", 50))))
 	}
 	return built
 }
@@ -76,9 +81,11 @@ func images(t testing.TB, v image.Versions, arch, mark string) (built []image.Bu
 func hyperkube(t testing.TB, v image.Versions, img image.Image, arch, mark string, userland []byte) image.Built {
 	t.Helper()
 	const plugin = "#!/bin/sh\necho '{\"supportedVersions\":[\"1.0.0\"]}'\n"
-	plugins := rootfstest.Tar(t, "opt/cni/bin/bridge="+plugin+"# ours\n"+mark, "opt/cni/bin/portmap="+plugin+"# ours too\n",
+	plugins := rootfstest.Tar(t, "opt/cni/bin/bridge="+plugin+"# ours\n"+mark,
+		"opt/cni/bin/portmap="+plugin+"# ours too\n",
 		"opt/cni/bin/host-local="+plugin, "opt/cni/bin/loopback="+plugin)
-	large := rootfstest.Tar(t, img.Name+"="+strings.Repeat(v.Kubernetes+" for "+arch+"\n", image.ManifestLimit/len(v.Kubernetes)))
+	large := rootfstest.Tar(t,
+		img.Name+"="+strings.Repeat(v.Kubernetes+" for "+arch+"\n", image.ManifestLimit/len(v.Kubernetes)))
 	built := Image(t, img, arch, userland, plugins, large)
 	built.Parts = []cache.Part{{Name: "userland", Dir: t.TempDir()}, {Name: "cni", Version: v.CNI}}
 	return built

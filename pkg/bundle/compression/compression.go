@@ -47,8 +47,9 @@ var zstdVersion = regexp.MustCompile(`\d+\.\d+\.\d+`)
 
 func compressByProgram(ctx context.Context, to io.Writer, from io.Reader, size int64) error {
 	// Without --single-thread it reads all input before it starts.
-	_, err := host.Command{Stdin: from, Stdout: to, Args: []string{zstdProgram, "-q", "-19", "--long=27", "--zstd=" + matchTables, "--single-thread",
-		fmt.Sprintf("--stream-size=%d", size), "-c"}}.Run(ctx)
+	_, err := host.Command{Stdin: from, Stdout: to,
+		Args: []string{zstdProgram, "-q", "-19", "--long=27", "--zstd=" + matchTables, "--single-thread",
+			fmt.Sprintf("--stream-size=%d", size), "-c"}}.Run(ctx)
 	return err
 }
 
@@ -69,7 +70,8 @@ func Encode(to io.Writer, from io.Reader, size int64, level zstd.EncoderLevel) e
 		window *= 2
 	}
 	// One worker: the same input always results in the same bytes.
-	encoder, err := zstd.NewWriter(to, zstd.WithEncoderLevel(level), zstd.WithWindowSize(window), zstd.WithEncoderConcurrency(1))
+	encoder, err := zstd.NewWriter(to, zstd.WithEncoderLevel(level), zstd.WithWindowSize(window),
+		zstd.WithEncoderConcurrency(1))
 	if err != nil {
 		return err
 	}
@@ -89,5 +91,6 @@ const maxWindow = 128 << 20
 // NewDecoder returns a decoder with a number of goroutines. One reads nothing
 // beyond the frame that it decodes.
 func NewDecoder(r io.Reader, workers int) (*zstd.Decoder, error) {
-	return zstd.NewReader(r, zstd.WithDecoderConcurrency(workers), zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderLowmem(true))
+	return zstd.NewReader(r, zstd.WithDecoderConcurrency(workers), zstd.WithDecoderMaxWindow(maxWindow),
+		zstd.WithDecoderLowmem(true))
 }

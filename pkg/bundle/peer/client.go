@@ -135,7 +135,8 @@ func (o *Offer) ask(ctx context.Context) error {
 // get requests the bundle or a section of this very bundle.
 func (o *Offer) get(ctx context.Context, part *bundle.Section) (*http.Response, error) {
 	query := url.Values{"kubernetes": {o.asked.Kubernetes}, "arch": {o.asked.Arch}}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+o.server+bundlePath+"?"+query.Encode(), http.NoBody)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+o.server+bundlePath+"?"+query.Encode(),
+		http.NoBody)
 	if err != nil {
 		return nil, err
 	}

@@ -107,7 +107,8 @@ func (o *Offer) receive(ctx context.Context, file *os.File, have int64) (more in
 		if known == section.Size {
 			continue
 		}
-		n, err := o.section(ctx, file, bundle.Section{Offset: section.Offset + known, Size: section.Size - known}, progress)
+		n, err := o.section(ctx, file, bundle.Section{Offset: section.Offset + known, Size: section.Size - known},
+			progress)
 		if more += n; err != nil {
 			return more, err
 		}

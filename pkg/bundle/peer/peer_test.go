@@ -227,14 +227,18 @@ func TestRefusals(t *testing.T) {
 		"of Kubernetes v1.30.0":          with(func(c *Fetcher) { c.Kubernetes = "v1.30.0" }),
 		"not for s390x":                  with(func(c *Fetcher) { c.Arch = "s390x" }),
 		"no bundle at " + path + ".gone": client(t, "amd64", gone),
-		"connection refused":             with(func(c *Fetcher) { c.Servers = func(context.Context) []string { return []string{"127.0.0.1:1"} } }),
+		"connection refused": with(func(c *Fetcher) {
+			c.Servers = func(context.Context) []string { return []string{"127.0.0.1:1"} }
+		}),
 		"certificate signed by unknown authority": with(func(c *Fetcher) {
 			c.Connect = func(context.Context) (*tls.Config, string, error) {
 				return &tls.Config{RootCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS12}, good, nil
 			}
 		}),
 		bundle.ErrUntrusted.Error(): with(func(c *Fetcher) { c.Options = []bundle.Option{signedByNobody} }),
-		"no control plane has them": with(func(c *Fetcher) { c.Servers = func(context.Context) []string { return nil } }),
+		"no control plane has them": with(func(c *Fetcher) {
+			c.Servers = func(context.Context) []string { return nil }
+		}),
 	} {
 		_, err := one.FirstOffer(t.Context())
 		if err == nil || !strings.Contains(err.Error(), want) || !errors.Is(err, ErrNone) {

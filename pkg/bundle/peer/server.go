@@ -123,7 +123,8 @@ func (s BundleServer) send(w http.ResponseWriter, r *http.Request) {
 
 // lacks returns why a bundle is of no use for a host.
 func lacks(b *bundle.Bundle, kubernetes, arch string) error {
-	has := fmt.Sprintf("its bundle %s is of Kubernetes %s for %s", b.Path, b.Manifest.Versions.Kubernetes, strings.Join(b.Archs(), ", "))
+	has := fmt.Sprintf("its bundle %s is of Kubernetes %s for %s", b.Path, b.Manifest.Versions.Kubernetes,
+		strings.Join(b.Archs(), ", "))
 	switch {
 	case b.Manifest.Base != nil:
 		return errors.New(has + " and needs the bundle on which it was built, which no host can fetch")

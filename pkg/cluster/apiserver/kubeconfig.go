@@ -25,7 +25,8 @@ const certName = "kubernetes"
 
 // Kubeconfig returns the admin kubeconfig of a cluster for use on this machine.
 func Kubeconfig(ctx context.Context, options session.Selection) ([]byte, error) {
-	return session.Get(ctx, options, session.Requirements{}, func(s *session.Session, _ topology.State) ([]byte, error) { return Read(ctx, s, "") })
+	return session.Get(ctx, options, session.Requirements{},
+		func(s *session.Session, _ topology.State) ([]byte, error) { return Read(ctx, s, "") })
 }
 
 // Read reads the admin kubeconfig from the first running control plane other
@@ -42,7 +43,8 @@ func Read(ctx context.Context, s *session.Session, except string) ([]byte, error
 	defer file.Close()
 	data, err := io.ReadAll(io.LimitReader(file, largest+1))
 	if err == nil && len(data) > largest {
-		err = fmt.Errorf("%s of %s has more than %d bytes; remove it and run `kube-bootstrap master` there", AdminKubeconfig, controlPlane.Name, largest)
+		err = fmt.Errorf("%s of %s has more than %d bytes; remove it and run `kube-bootstrap master` there",
+			AdminKubeconfig, controlPlane.Name, largest)
 	}
 	if err != nil {
 		return nil, err
@@ -67,13 +69,19 @@ func withServer(kubeconfig []byte, url string) ([]byte, error) {
 	}
 	name := cmp.Or(given.Contexts[given.CurrentContext], &api.Context{})
 	cluster, user := given.Clusters[name.Cluster], given.AuthInfos[name.AuthInfo]
-	if cluster == nil || user == nil || len(cluster.CertificateAuthorityData) == 0 || len(user.ClientCertificateData) == 0 || len(user.ClientKeyData) == 0 {
-		return nil, fmt.Errorf("%s: context %q has no authority, certificate or key; remove it and run `kube-bootstrap master` on the host",
+	if cluster == nil || user == nil || len(cluster.CertificateAuthorityData) == 0 ||
+		len(user.ClientCertificateData) == 0 || len(user.ClientKeyData) == 0 {
+		return nil, fmt.Errorf("%s: context %q has no authority, certificate or key; remove it and run "+
+			"`kube-bootstrap master` on the host",
 			AdminKubeconfig, given.CurrentContext)
 	}
 	config := api.NewConfig()
-	config.Clusters[name.Cluster] = &api.Cluster{Server: url, TLSServerName: certName, CertificateAuthorityData: cluster.CertificateAuthorityData}
-	config.AuthInfos[name.AuthInfo] = &api.AuthInfo{ClientCertificateData: user.ClientCertificateData, ClientKeyData: user.ClientKeyData}
+	config.Clusters[name.Cluster] = &api.Cluster{
+		Server: url, TLSServerName: certName, CertificateAuthorityData: cluster.CertificateAuthorityData,
+	}
+	config.AuthInfos[name.AuthInfo] = &api.AuthInfo{
+		ClientCertificateData: user.ClientCertificateData, ClientKeyData: user.ClientKeyData,
+	}
 	config.Contexts[given.CurrentContext] = &api.Context{Cluster: name.Cluster, AuthInfo: name.AuthInfo}
 	config.CurrentContext = given.CurrentContext
 	return clientcmd.Write(*config)
@@ -97,7 +105,8 @@ func Connect(ctx context.Context, s *session.Session, except string) kube.Connec
 
 // URL returns the URL at which this machine reaches the API servers of a cluster.
 func URL(ctx context.Context, options session.Selection) (string, error) {
-	return session.Get(ctx, options, session.Requirements{}, func(s *session.Session, _ topology.State) (string, error) {
-		return s.Provider.URL(ctx, s.Name)
-	})
+	return session.Get(ctx, options, session.Requirements{},
+		func(s *session.Session, _ topology.State) (string, error) {
+			return s.Provider.URL(ctx, s.Name)
+		})
 }

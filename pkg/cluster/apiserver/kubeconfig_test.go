@@ -31,7 +31,8 @@ func TestKubeconfigPointsAtTheServer(t *testing.T) {
 	got, err := withServer([]byte(admin), "https://127.0.0.1:33001")
 	must.NoError(t, err)
 	for _, want := range []string{
-		"server: https://127.0.0.1:33001", "tls-server-name: kubernetes", "certificate-authority-data: QQ==", "client-certificate-data: Qg==",
+		"server: https://127.0.0.1:33001", "tls-server-name: kubernetes", "certificate-authority-data: QQ==",
+		"client-certificate-data: Qg==",
 		"client-key-data: Qw==", "current-context: admin@kubernetes",
 	} {
 		if !strings.Contains(string(got), want) {
@@ -49,8 +50,11 @@ func TestKubeconfigRunsNothingHere(t *testing.T) {
 			t.Errorf("%q in\n%s", refused, got)
 		}
 	}
-	for _, missing := range []string{"client-key-data: Qw==", "certificate-authority-data: QQ==, ", "current-context: admin@kubernetes"} {
-		if _, err := withServer([]byte(strings.Replace(admin, missing, "", 1)), "https://127.0.0.1:33001"); err == nil || !strings.Contains(err.Error(), "run `kube-bootstrap master`") {
+	for _, missing := range []string{
+		"client-key-data: Qw==", "certificate-authority-data: QQ==, ", "current-context: admin@kubernetes",
+	} {
+		if _, err := withServer([]byte(strings.Replace(admin, missing, "", 1)),
+			"https://127.0.0.1:33001"); err == nil || !strings.Contains(err.Error(), "run `kube-bootstrap master`") {
 			t.Errorf("without %q: %v", missing, err)
 		}
 	}

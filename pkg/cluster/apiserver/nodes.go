@@ -39,9 +39,10 @@ func (n NodeStatus) Status() string {
 func Nodes(ctx context.Context, options session.Selection) ([]NodeStatus, error) {
 	ctx, cancel := step.Checking(ctx)
 	defer cancel()
-	return session.Get(ctx, options, session.Requirements{}, func(s *session.Session, _ topology.State) ([]NodeStatus, error) {
-		return list(ctx, s)
-	})
+	return session.Get(ctx, options, session.Requirements{},
+		func(s *session.Session, _ topology.State) ([]NodeStatus, error) {
+			return list(ctx, s)
+		})
 }
 
 // NodeNames returns the names of the nodes that the API server has.

@@ -41,7 +41,9 @@ func (c Cluster) Subnet(ctx context.Context) (netip.Prefix, error) {
 }
 
 // Begin is session.Begin for a cluster of containers. The caller closes its session.
-func Begin(ctx context.Context, options session.Selection, scope session.Requirements) (Cluster, topology.State, error) {
+func Begin(
+	ctx context.Context, options session.Selection, scope session.Requirements,
+) (Cluster, topology.State, error) {
 	if err := check(options); err != nil {
 		return Cluster{}, topology.State{}, err
 	}

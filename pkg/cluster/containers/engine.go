@@ -70,8 +70,11 @@ func (p DockerProvider) Owns(ctx context.Context, cluster, dir string) error {
 		return nil
 	}
 	return &step.Problem{
-		Name: "cluster-engine", Text: fmt.Sprintf("this machine has files of cluster %s on the Docker engine %s, and the selected engine is %s", cluster, noted.Address, p.Engine.Address),
-		Remedy: "select that engine with --docker-host, or give the cluster on this engine another --name; if that engine no longer exists, remove " + path, Firm: true,
+		Name: "cluster-engine",
+		Text: fmt.Sprintf("this machine has files of cluster %s on the Docker engine %s, and the selected "+
+			"engine is %s", cluster, noted.Address, p.Engine.Address),
+		Remedy: "select that engine with --docker-host, or give the cluster on this engine another --name; if that " +
+			"engine no longer exists, remove " + path, Firm: true,
 	}
 }
 

@@ -35,7 +35,9 @@ type EngineChoice struct{ docker.Choice }
 func (c EngineChoice) Open() (provider.Provider, error) {
 	engine, err := c.Choice.Open()
 	if err != nil {
-		return nil, &step.Problem{Name: "engine", Text: err.Error(), Remedy: "correct --docker-host, --docker-context or DOCKER_HOST"}
+		return nil, &step.Problem{
+			Name: "engine", Text: err.Error(), Remedy: "correct --docker-host, --docker-context or DOCKER_HOST",
+		}
 	}
 	return DockerProvider{engine}, nil
 }
@@ -68,7 +70,8 @@ func clusters(networks []docker.Network, found []machines.EngineContainer) []pro
 		all[n.Cluster] = c
 	}
 	delete(all, "") // what belongs to no cluster
-	return slices.SortedFunc(maps.Values(all), func(a, b provider.ClusterInfo) int { return cmp.Compare(a.Name, b.Name) })
+	return slices.SortedFunc(maps.Values(all),
+		func(a, b provider.ClusterInfo) int { return cmp.Compare(a.Name, b.Name) })
 }
 
 // Nodes returns the hosts of a cluster, running or not.
@@ -197,11 +200,14 @@ func engineRemedy(address, text string) string {
 	way, _, _ := strings.Cut(address, "://")
 	switch {
 	case strings.Contains(text, "permission denied") && way == "unix":
-		return "run it with sudo, or add your user to the group of that socket (`usermod -aG docker USER`, then log in again)"
+		return "run it with sudo, or add your user to the group of that socket (`usermod -aG docker USER`, then log " +
+			"in again)"
 	case way == "ssh":
 		return "check that `ssh " + strings.TrimPrefix(address, "ssh://") + " docker version` works without a password"
 	case way == "tcp" || way == "http" || way == "https":
-		return "check that Docker listens there, that no firewall is in between, and DOCKER_TLS_VERIFY and DOCKER_CERT_PATH"
+		return "check that Docker listens there, that no firewall is in between, and DOCKER_TLS_VERIFY and " +
+			"DOCKER_CERT_PATH"
 	}
-	return "start Docker there (with systemd, `systemctl start docker`), or name another engine with --docker-host or --docker-context"
+	return "start Docker there (with systemd, `systemctl start docker`), or name another engine with --docker-host " +
+		"or --docker-context"
 }

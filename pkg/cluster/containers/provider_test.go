@@ -1,46 +1,21 @@
 package containers
 
 import (
-	"context"
 	"fmt"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
 	"testing"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/access/accesstest"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/machines"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/provider/providertest"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker/dockertest"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
-
-// here returns the provider of the Docker of this machine.
-func here(t *testing.T) DockerProvider {
-	t.Helper()
-	p, err := EngineChoice{}.Open()
-	must.NoError(t, err)
-	t.Cleanup(func() { must.NoError(t, p.Close()) })
-	return p.(DockerProvider)
-}
-
-func TestAContainerIsANode(t *testing.T) {
-	p := here(t)
-	const name = "kube-bootstrap-test-access"
-	must.NoError(t, p.Engine.Run(t.Context(), dockertest.Sleeper(t, p.Engine, name)))
-	t.Cleanup(func() { must.NoError(t, p.Engine.Remove(context.Background(), name)) })
-	accesstest.Node(t, name, p.Node(name), p.Node(name+"-missing"))
-}
-
-func TestAnEngineIsAProvider(t *testing.T) {
-	providertest.Contract(t, here(t), fmt.Sprintf("unit-%d", os.Getpid()))
-}
 
 func TestTheSettingsOfANodeAreReadBackFromItsContainer(t *testing.T) {
 	spec := topology.Spec{Name: "gpu", Role: topology.Worker, NanoCPUs: 15e8, Args: []string{"--node-label=a=b"}}
@@ -65,7 +40,9 @@ func TestClustersOfAnEngine(t *testing.T) {
 		{Name: "empty", Cluster: "empty", Subnets: []netip.Prefix{subnet}},
 	}
 	var got []string
-	hosts := []machines.EngineContainer{{Name: "up-a", Cluster: "up"}, {Name: "left-a", Cluster: "left"}, {Name: "mine"}}
+	hosts := []machines.EngineContainer{
+		{Name: "up-a", Cluster: "up"}, {Name: "left-a", Cluster: "left"}, {Name: "mine"},
+	}
 	for _, c := range clusters(networks, hosts) {
 		got = append(got, fmt.Sprint(c.Name, c.Nodes.Names(), c.Subnet.IsValid(), c.Remains))
 	}
@@ -82,7 +59,9 @@ func TestFilesOfAClusterOnAnotherEngine(t *testing.T) {
 	if err := p.Owns(t.Context(), "k", dir); err != nil {
 		t.Errorf("without a record: %v", err)
 	}
-	for record, want := range map[string]string{`{"address": "` + p.Engine.Address + `"}`: "", `{"address": "tcp://a:1"}`: "engine"} {
+	for record, want := range map[string]string{
+		`{"address": "` + p.Engine.Address + `"}`: "", `{"address": "tcp://a:1"}`: "engine",
+	} {
 		must.Write(t, filepath.Join(dir, engineFile), record)
 		found := step.Problems(p.Owns(t.Context(), "k", dir))
 		if len(found) > 0 != (want != "") || len(found) > 0 && found[0].Name != want {

@@ -27,7 +27,8 @@ func (p DockerProvider) URL(ctx context.Context, cluster string) (string, error)
 		return "", p.NoAnswer(err)
 	}
 	if !loadBalancer.Running {
-		return "", &step.Problem{Name: "load-balancer-off", Text: "container " + LoadBalancerName(cluster) + ", which leads to the control planes, does not run",
+		return "", &step.Problem{Name: "load-balancer-off",
+			Text:   "container " + LoadBalancerName(cluster) + ", which leads to the control planes, does not run",
 			Remedy: "run `kube-bootstrap cluster up --name " + cluster + "`"}
 	}
 	engine, err := p.Engine.MachineName(ctx)
@@ -41,7 +42,8 @@ func (p DockerProvider) URL(ctx context.Context, cluster string) (string, error)
 	if err != nil {
 		return "", fmt.Errorf("routes: %w", err)
 	}
-	if slices.ContainsFunc(routes, func(r links.Route) bool { return r.Dst.Bits() > 0 && r.Dst.Contains(loadBalancer.Addr) }) {
+	if slices.ContainsFunc(routes,
+		func(r links.Route) bool { return r.Dst.Bits() > 0 && r.Dst.Contains(loadBalancer.Addr) }) {
 		for inside := range loadBalancer.Ports {
 			return "https://" + netip.AddrPortFrom(loadBalancer.Addr, inside).String(), nil
 		}

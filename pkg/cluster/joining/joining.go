@@ -58,7 +58,8 @@ func (j *Joining) Step(n topology.ClusterNode) step.Step {
 // node. It runs every time, because only kube-bootstrap on the node can compare
 // the node with its settings.
 func RoleStep(n topology.ClusterNode, run func(context.Context, topology.ClusterNode) error) step.Step {
-	return step.Always(step.IDOf("run", n.Name), "run "+string(n.Role)+" on "+n.Name, func(ctx context.Context) error { return run(ctx, n) })
+	return step.Always(step.IDOf("run", n.Name), "run "+string(n.Role)+" on "+n.Name,
+		func(ctx context.Context) error { return run(ctx, n) })
 }
 
 func (j *Joining) furtherControlPlane(ctx context.Context, n topology.ClusterNode) error {
@@ -114,7 +115,8 @@ func (j *Joining) join(ctx context.Context, n topology.ClusterNode, token joinTo
 	if err := node.Put(ctx, tokenPath, 0o600, strings.NewReader(token.Token+"\n")); err != nil {
 		return err
 	}
-	args := append(command, "--master-ip", j.First.Addr.String(), "--token-file", tokenPath, "--ca-cert-hash", token.CACertHash)
+	args := append(command, "--master-ip", j.First.Addr.String(), "--token-file", tokenPath, "--ca-cert-hash",
+		token.CACertHash)
 	err := remote.Run(ctx, j.Session, n.Name, slices.Concat(args, j.ImageArgs, n.Spec.Args), env)
 	ctx, cancel := step.Limited(context.WithoutCancel(ctx))
 	defer cancel()
@@ -188,12 +190,13 @@ func (j *Joining) Revoke(ctx context.Context) {
 // etcd, and spreads the CoreDNS pods, before the first snapshot. The agent there does the same
 // a little later, so a failure is only reported.
 func (j *Joining) Adapt() step.Step {
-	return step.Always("adapt-control-plane", "adapt "+j.First.Name+" to the other nodes", func(ctx context.Context) error {
-		_, err := j.onFirst(ctx, "keep")
-		if _, failed := errors.AsType[*access.ExitError](err); failed {
-			step.Report(ctx, "left for later: "+err.Error(), 0, 0)
-			return nil
-		}
-		return err
-	})
+	return step.Always("adapt-control-plane", "adapt "+j.First.Name+" to the other nodes",
+		func(ctx context.Context) error {
+			_, err := j.onFirst(ctx, "keep")
+			if _, failed := errors.AsType[*access.ExitError](err); failed {
+				step.Report(ctx, "left for later: "+err.Error(), 0, 0)
+				return nil
+			}
+			return err
+		})
 }

@@ -40,20 +40,21 @@ func (f files) entry() string { return "kube-bootstrap-" + f.Name }
 // Merge adds the cluster to the user's kubeconfig at path, makes it the current
 // context, and returns the name of the context.
 func Merge(ctx context.Context, options session.Selection, path string) (string, error) {
-	return session.Get(ctx, options, session.Requirements{}, func(s *session.Session, _ topology.State) (string, error) {
-		own, err := load(ctx, s)
-		if err != nil {
-			return "", err
-		}
-		if err := Unmerge(ctx, s.Selection); err != nil { // of another file, or of an earlier cluster
-			return "", err
-		}
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			return "", err
-		}
-		f := files{s.Selection}
-		return f.entry(), locked(ctx, path, func() error { return f.merge(path, own) })
-	})
+	return session.Get(ctx, options, session.Requirements{},
+		func(s *session.Session, _ topology.State) (string, error) {
+			own, err := load(ctx, s)
+			if err != nil {
+				return "", err
+			}
+			if err := Unmerge(ctx, s.Selection); err != nil { // of another file, or of an earlier cluster
+				return "", err
+			}
+			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+				return "", err
+			}
+			f := files{s.Selection}
+			return f.entry(), locked(ctx, path, func() error { return f.merge(path, own) })
+		})
 }
 
 // load returns the admin kubeconfig of the cluster.
@@ -153,7 +154,9 @@ func locked(ctx context.Context, path string, do func() error) error {
 		return file.Close()
 	}, nil)
 	if errors.Is(err, fs.ErrExist) {
-		return &step.Problem{Name: "kubeconfig-locked", Text: "another program holds " + lock, Remedy: "remove it if none runs"}
+		return &step.Problem{
+			Name: "kubeconfig-locked", Text: "another program holds " + lock, Remedy: "remove it if none runs",
+		}
 	}
 	if err != nil {
 		return err
@@ -214,7 +217,8 @@ func (f files) merged() (*merged, error) {
 	}
 	var note merged
 	if err := json.Unmarshal(data, &note); err != nil {
-		return nil, fmt.Errorf("%s: %w; remove this file, and the entries %s from your kubeconfig", path, err, f.entry())
+		return nil, fmt.Errorf("%s: %w; remove this file, and the entries %s from your kubeconfig",
+			path, err, f.entry())
 	}
 	return &note, nil
 }

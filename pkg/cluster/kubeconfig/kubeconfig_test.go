@@ -19,7 +19,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
-const someones = "# mine\napiVersion: v1\nkind: Config\ncurrent-context: work\ncontexts:\n- {name: work, context: {cluster: work, user: me}}\n"
+const someones = "# mine\napiVersion: v1\nkind: Config\ncurrent-context: work\ncontexts:\n- {name: work, context: " +
+	"{cluster: work, user: me}}\n"
 
 func merging(t *testing.T, before string) (files, string) {
 	t.Helper()
@@ -83,7 +84,8 @@ func TestUnmergeKeepsEntriesOfTheUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, ours := config.Clusters["kube-bootstrap-k"]
-	if _, theirs := config.Clusters["another"]; ours || !theirs || config.CurrentContext != "work" || config.Contexts["work"] == nil {
+	if _, theirs := config.Clusters["another"]; ours || !theirs || config.CurrentContext != "work" ||
+		config.Contexts["work"] == nil {
 		t.Errorf("left: %+v", config)
 	}
 }
@@ -115,7 +117,9 @@ func TestADirectoryThatCannotBeWritten(t *testing.T) {
 
 func TestAMergedKubeconfigIsRenewed(t *testing.T) {
 	other := api.NewConfig()
-	other.Clusters["kubernetes"] = &api.Cluster{Server: "https://10.192.0.2:6443", CertificateAuthorityData: []byte("another")}
+	other.Clusters["kubernetes"] = &api.Cluster{
+		Server: "https://10.192.0.2:6443", CertificateAuthorityData: []byte("another"),
+	}
 	other.AuthInfos["admin"] = &api.AuthInfo{Username: "another"}
 	f, path := merging(t, someones)
 	note, err := f.merged()
@@ -124,7 +128,8 @@ func TestAMergedKubeconfigIsRenewed(t *testing.T) {
 	}
 	must.NoError(t, f.renew(note.Path, other))
 	config, err := clientcmd.LoadFromFile(path)
-	if err != nil || string(config.Clusters["kube-bootstrap-k"].CertificateAuthorityData) != "another" || config.AuthInfos["kube-bootstrap-k"].Username != "another" {
+	if err != nil || string(config.Clusters["kube-bootstrap-k"].CertificateAuthorityData) != "another" ||
+		config.AuthInfos["kube-bootstrap-k"].Username != "another" {
 		t.Errorf("renewed: %+v, %v", config, err)
 	}
 	must.NoError(t, Unmerge(t.Context(), f.Selection))

@@ -25,8 +25,10 @@ func Mixed(t topology.Topology, state topology.State) error {
 	if len(bare) < 2 {
 		return nil
 	}
-	return &step.Problem{Name: "cluster-hosts-mixed", Text: "a cluster consists of nodes or of bare hosts, and " + t.Cluster() + " would have both",
-		Remedy: "use another --name, or remove the existing one with `kube-bootstrap cluster clean --name " + t.Cluster() + "`"}
+	return &step.Problem{Name: "cluster-hosts-mixed",
+		Text: "a cluster consists of nodes or of bare hosts, and " + t.Cluster() + " would have both",
+		Remedy: "use another --name, or remove the existing one with `kube-bootstrap cluster clean --name " +
+			t.Cluster() + "`"}
 }
 
 // Grown rejects adding control planes to a cluster that has been up. A new
@@ -44,8 +46,10 @@ func Grown(t topology.Topology, state topology.State, recorded []topology.Spec) 
 		return nil
 	}
 	return []error{&step.Problem{
-		Name: "cluster-differs", Text: fmt.Sprintf("cluster %s has no control plane %s", t.Cluster(), strings.Join(names, ", ")),
-		Remedy: "add one after the other with `kube-bootstrap node add --role control-plane --cluster " + t.Cluster() + "`",
+		Name: "cluster-differs",
+		Text: fmt.Sprintf("cluster %s has no control plane %s", t.Cluster(), strings.Join(names, ", ")),
+		Remedy: "add one after the other with `kube-bootstrap node add --role control-plane --cluster " +
+			t.Cluster() + "`",
 	}}
 }
 
@@ -58,6 +62,8 @@ func Differs(cluster string, all []config.Difference) error {
 	for _, d := range all {
 		texts = append(texts, fmt.Sprintf("%s is %s there and not %s", d.Name(), cmp.Or(d.InForce, "not set"), d.Given))
 	}
-	return &step.Problem{Name: "cluster-differs", Text: "cluster " + cluster + " exists with other settings: " + strings.Join(texts, ", "),
-		Remedy: "omit them to use the cluster as it is, or add --recreate, which removes the cluster and everything in it but its saved snapshots"}
+	return &step.Problem{Name: "cluster-differs",
+		Text: "cluster " + cluster + " exists with other settings: " + strings.Join(texts, ", "),
+		Remedy: "omit them to use the cluster as it is, or add --recreate, which removes the cluster and everything " +
+			"in it but its saved snapshots"}
 }

@@ -21,10 +21,13 @@ func TestNodesAndBareHosts(t *testing.T) {
 		is    topology.State
 		want  int
 	}{
-		"new hosts": {bare, topology.State{}, 0}, "the same hosts": {bare, hosts, 0}, "a cluster on hosts": {nodes, hosts, 1},
-		"a new cluster": {nodes, topology.State{}, 0}, "the same cluster": {nodes, cluster, 0}, "hosts in a cluster": {bare, cluster, 1},
+		"new hosts": {bare, topology.State{}, 0}, "the same hosts": {bare, hosts, 0},
+		"a cluster on hosts": {nodes, hosts, 1},
+		"a new cluster":      {nodes, topology.State{}, 0}, "the same cluster": {nodes, cluster, 0},
+		"hosts in a cluster": {bare, cluster, 1},
 	} {
-		if found := step.Problems(Mixed(test.asked.Topology("lab", topology.State{}), test.is)); len(found) != test.want {
+		if found := step.Problems(Mixed(test.asked.Topology("lab", topology.State{}),
+			test.is)); len(found) != test.want {
 			t.Errorf("%s: %v", name, found)
 		}
 	}

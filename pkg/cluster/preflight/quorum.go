@@ -43,7 +43,8 @@ func CanRemove(t topology.Topology, is topology.State, n topology.ClusterNode) e
 
 func canMiss(t topology.Topology, is topology.State, n topology.ClusterNode, members int, verb string) error {
 	if LastControlPlane(t, is, n) {
-		return &step.Problem{Name: "last-control-plane", Text: n.Name + " is the last control plane that runs: without it there is no cluster",
+		return &step.Problem{Name: "last-control-plane",
+			Text:   n.Name + " is the last control plane that runs: without it there is no cluster",
 			Remedy: "use `kube-bootstrap cluster down --name " + t.Cluster() + "`, or " + verb + " it with --force"}
 	}
 	left := controlPlanesOn(t, is, n)
@@ -51,9 +52,11 @@ func canMiss(t topology.Topology, is topology.State, n topology.ClusterNode, mem
 		return nil
 	}
 	return &step.Problem{
-		Name:   "etcd-quorum",
-		Text:   fmt.Sprintf("without %s %d of %d control planes would run, and etcd needs %d: the cluster would stand still", n.Name, left, members, majority(members)),
-		Remedy: "start the others first (`kube-bootstrap node list --cluster " + t.Cluster() + "` lists them), or " + verb + " it with --force",
+		Name: "etcd-quorum",
+		Text: fmt.Sprintf("without %s %d of %d control planes would run, and etcd needs %d: the cluster would "+
+			"stand still", n.Name, left, members, majority(members)),
+		Remedy: "start the others first (`kube-bootstrap node list --cluster " + t.Cluster() + "` lists them), or " +
+			verb + " it with --force",
 	}
 }
 
@@ -68,8 +71,9 @@ func CanStart(t topology.Topology, is topology.State, n topology.ClusterNode) er
 		return nil
 	}
 	return &step.Problem{
-		Name:   "cluster-off",
-		Text:   fmt.Sprintf("cluster %s is off: with %s %d of %d control planes would run, and etcd needs %d", t.Cluster(), n.Name, on, members, majority(members)),
+		Name: "cluster-off",
+		Text: fmt.Sprintf("cluster %s is off: with %s %d of %d control planes would run, and etcd needs %d",
+			t.Cluster(), n.Name, on, members, majority(members)),
 		Remedy: "run `kube-bootstrap cluster up --name " + t.Cluster() + "`, which starts all nodes",
 	}
 }
@@ -101,8 +105,9 @@ func LostQuorum(ctx context.Context, s *session.Session, is topology.State) erro
 		remedy = "run `kube-bootstrap node start " + off[0] + " --cluster " + s.Name + "`"
 	}
 	return &step.Problem{
-		Name:   "etcd-quorum",
-		Text:   fmt.Sprintf("etcd of cluster %s has no quorum: %s off, and %d of %d control planes must run", s.Name, areOff(off), len(on)+lacks, len(on)+len(off)),
+		Name: "etcd-quorum",
+		Text: fmt.Sprintf("etcd of cluster %s has no quorum: %s off, and %d of %d control planes must run",
+			s.Name, areOff(off), len(on)+lacks, len(on)+len(off)),
 		Remedy: remedy,
 	}
 }

@@ -15,7 +15,9 @@ func powered(nodes string) (topology.Topology, topology.State) {
 	for _, one := range strings.Fields(nodes) {
 		role, _, _ := strings.Cut(one[1:], "-")
 		spec := topology.Spec{Name: one[1:], Role: topology.Role(role)}
-		m := topology.NodeState{ClusterNode: topology.ClusterNode{Name: "k-" + spec.Name, Role: spec.Role, Spec: spec}, State: "exited"}
+		m := topology.NodeState{
+			ClusterNode: topology.ClusterNode{Name: "k-" + spec.Name, Role: spec.Role, Spec: spec}, State: "exited",
+		}
 		if one[0] == '+' {
 			m.State = "running"
 		}
@@ -44,7 +46,10 @@ func TestNodesThatMayNotGoOrComeAreNamedBefore(t *testing.T) {
 		for verb, check := range map[string]struct {
 			err  error
 			want string
-		}{"stop": {CanStop(nodes, is, n), test.stop}, "remove": {CanRemove(nodes, is, n), test.remove}, "start": {CanStart(nodes, is, n), test.start}} {
+		}{
+			"stop": {CanStop(nodes, is, n), test.stop}, "remove": {CanRemove(nodes, is, n), test.remove},
+			"start": {CanStart(nodes, is, n), test.start},
+		} {
 			if got := problemName(check.err); got != check.want {
 				t.Errorf("%s %s of %q: %q, want %q", verb, test.node, test.nodes, got, check.want)
 			}

@@ -23,7 +23,8 @@ type FileCopy struct {
 
 // PutBinary returns the step that copies kube-bootstrap to a node.
 func PutBinary(s *session.Session, node, binary string) step.Step {
-	return Put(s, step.IDOf("put-program", node), "put kube-bootstrap on "+node, node, FileCopy{binary, s.Provider.ProgramPath(), 0o755})
+	return Put(s, step.IDOf("put-program", node), "put kube-bootstrap on "+node, node,
+		FileCopy{binary, s.Provider.ProgramPath(), 0o755})
 }
 
 // Put returns the step that copies a file to a node, unless the node has the same content. Its

@@ -29,7 +29,8 @@ const busy = 4
 // Run runs kube-bootstrap on a node, after other runs there, and emits its events.
 func Run(ctx context.Context, s *session.Session, node string, args, env []string) error {
 	var failed error
-	err := step.Until(ctx, func(context.Context) error { // the limit applies to the wait for another run, not to the run itself
+	// the limit applies to the wait for another run, not to the run itself
+	err := step.Until(ctx, func(context.Context) error {
 		failed = run(ctx, s, node, args, env)
 		if exit, ok := errors.AsType[*access.ExitError](failed); ok && exit.Code == busy {
 			return failed

@@ -14,7 +14,10 @@ import (
 )
 
 func TestAHostThatRefusesIsToldByItsProblems(t *testing.T) {
-	line, err := json.Marshal(step.Event{Kind: step.Failed, Step: "preflight", Err: &step.Problem{Name: "swap", Text: "swap is on", Remedy: "turn it off"}})
+	line, err := json.Marshal(step.Event{
+		Kind: step.Failed, Step: "preflight",
+		Err: &step.Problem{Name: "swap", Text: "swap is on", Remedy: "turn it off"},
+	})
 	must.NoError(t, err)
 	for code, want := range map[int]bool{refuses: true, 1: false} {
 		r := newRelay(func(step.Event) {})
@@ -23,7 +26,8 @@ func TestAHostThatRefusesIsToldByItsProblems(t *testing.T) {
 		}
 		err := r.explain(&access.ExitError{Node: "k-worker-1", Code: code})
 		var refused *Refused
-		if errors.As(err, &refused) != want || !strings.Contains(err.Error(), "k-worker-1: swap is on; turn it off [swap]") {
+		if errors.As(err, &refused) != want ||
+			!strings.Contains(err.Error(), "k-worker-1: swap is on; turn it off [swap]") {
 			t.Errorf("exit code %d: %v", code, err)
 		}
 		if want && refused.Problems[0].Name != "swap" {
@@ -85,7 +89,8 @@ func TestANodeThatDoesNotAnswerEnds(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
-	if out, err := answered(t.Context(), func(context.Context) (string, error) { return "report", nil }); out != "report" || err != nil {
+	if out, err := answered(t.Context(),
+		func(context.Context) (string, error) { return "report", nil }); out != "report" || err != nil {
 		t.Errorf("got %q, %v", out, err)
 	}
 }

@@ -41,13 +41,16 @@ func (s *Session) RestoreUnfinished(snapshot string) error {
 
 func (s *Session) unfinished(text string) error {
 	return &step.Problem{Name: "cluster-unfinished", Text: text,
-		Remedy: "run `kube-bootstrap cluster up --name " + s.Name + "` to finish, or `kube-bootstrap cluster clean --name " + s.Name + "`"}
+		Remedy: "run `kube-bootstrap cluster up --name " + s.Name +
+			"` to finish, or `kube-bootstrap cluster clean --name " + s.Name + "`"}
 }
 
 // HostsGone returns the problem that only the settings and snapshots of the cluster exist.
 func (s *Session) HostsGone() error {
-	return &step.Problem{Name: "cluster-hosts", Text: "the hosts of cluster " + s.Name + " are gone; its settings and snapshots are not",
-		Remedy: "restore one of `kube-bootstrap cluster snapshot list --name " + s.Name + "`, or create new hosts with `kube-bootstrap cluster up --recreate --name " + s.Name + "`"}
+	return &step.Problem{Name: "cluster-hosts",
+		Text: "the hosts of cluster " + s.Name + " are gone; its settings and snapshots are not",
+		Remedy: "restore one of `kube-bootstrap cluster snapshot list --name " + s.Name +
+			"`, or create new hosts with `kube-bootstrap cluster up --recreate --name " + s.Name + "`"}
 }
 
 // RunningControlPlane observes the nodes and returns State.RunningControlPlane, or a problem.
@@ -65,7 +68,9 @@ func (s *Session) RunningControlPlane(ctx context.Context, except string) (topol
 
 // Off returns the problem that nodes do not run.
 func (s *Session) Off(text string) error {
-	return &step.Problem{Name: "cluster-off", Text: text, Remedy: "run `kube-bootstrap cluster up --name " + s.Name + "`"}
+	return &step.Problem{
+		Name: "cluster-off", Text: text, Remedy: "run `kube-bootstrap cluster up --name " + s.Name + "`",
+	}
 }
 
 // MustExist returns a problem if neither the provider nor this machine has any part of the cluster.
@@ -90,7 +95,9 @@ func (s *Session) unknown(others []string) error {
 	if len(others) > 0 {
 		remedy = "this engine has " + strings.Join(others, ", ")
 	}
-	return &step.Problem{Name: "cluster-missing", Text: "cluster " + s.Name + " does not exist", Remedy: remedy, Firm: true}
+	return &step.Problem{
+		Name: "cluster-missing", Text: "cluster " + s.Name + " does not exist", Remedy: remedy, Firm: true,
+	}
 }
 
 // Exists reports whether any part of the cluster exists, also remains of a killed run.

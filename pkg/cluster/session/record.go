@@ -33,7 +33,8 @@ type Transition string
 
 // Phases of a record. A record without one is that of a cluster that is up.
 const (
-	Removing Transition = "removing" // hosts of the former cluster may exist; the cluster with this record comes after it
+	// hosts of the former cluster may exist; the cluster with this record comes after it
+	Removing Transition = "removing"
 	Creating Transition = "creating" // all hosts belong to the cluster with this record
 )
 
@@ -103,7 +104,9 @@ func ParseRecord(cluster, text string) (*Record, error) {
 		return nil, fmt.Errorf("settings of cluster %s: %w", cluster, err)
 	}
 	if r.Format > RecordFormat {
-		return nil, &step.Problem{Name: "cluster-version", Text: fmt.Sprintf("cluster %s has settings of format %d, this program knows %d", cluster, r.Format, RecordFormat),
+		return nil, &step.Problem{Name: "cluster-version",
+			Text: fmt.Sprintf("cluster %s has settings of format %d, this program knows %d",
+				cluster, r.Format, RecordFormat),
 			Remedy: "use the kube-bootstrap that created it, or a newer one"}
 	}
 	return &r, nil
@@ -127,7 +130,8 @@ func (s *Session) DropNode(ctx context.Context, hostName string) error {
 	if err != nil || r == nil {
 		return err
 	}
-	left := slices.DeleteFunc(slices.Clone(r.Nodes), func(n topology.Spec) bool { return n.HostName(s.Name) == hostName })
+	left := slices.DeleteFunc(slices.Clone(r.Nodes),
+		func(n topology.Spec) bool { return n.HostName(s.Name) == hostName })
 	if len(left) == len(r.Nodes) {
 		return nil
 	}

@@ -72,7 +72,8 @@ func Open(options Selection, emit func(HostEvent)) (*Session, error) {
 // New returns a session with a provider that is open.
 func New(options Selection, p provider.Provider, emit func(HostEvent)) *Session {
 	return &Session{
-		Selection: options, Provider: p, Emit: oneAtATime(emit), nodes: &connections{open: map[string]access.Connection{}},
+		Selection: options, Provider: p, Emit: oneAtATime(emit),
+		nodes: &connections{open: map[string]access.Connection{}},
 	}
 }
 
@@ -144,7 +145,9 @@ func OnRunning(ctx context.Context, options Selection, scope Requirements, name 
 }
 
 // Get is Do for a function that returns a value.
-func Get[T any](ctx context.Context, options Selection, scope Requirements, get func(*Session, topology.State) (T, error)) (got T, err error) {
+func Get[T any](
+	ctx context.Context, options Selection, scope Requirements, get func(*Session, topology.State) (T, error),
+) (got T, err error) {
 	err = Do(ctx, options, scope, func(s *Session, state topology.State) error {
 		got, err = get(s, state)
 		return err

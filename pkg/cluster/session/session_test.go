@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/access"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/provider/providertest"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
@@ -20,7 +19,9 @@ import (
 )
 
 // controlPlane is the first control plane of the cluster k.
-var controlPlane = topology.ClusterNode{Name: "k-master-1", Role: topology.ControlPlane, Addr: netip.MustParseAddr("10.192.0.2")}
+var controlPlane = topology.ClusterNode{
+	Name: "k-master-1", Role: topology.ControlPlane, Addr: netip.MustParseAddr("10.192.0.2"),
+}
 
 func optionsOf(t *testing.T, d providertest.Directories) session.Selection {
 	t.Helper()
@@ -38,7 +39,8 @@ func open(t *testing.T, options session.Selection) *session.Session {
 // hasProblem fails the test unless err is the problem with this name, whose message has the text.
 func hasProblem(t *testing.T, err error, name, text string) {
 	t.Helper()
-	if found := step.Problems(err); len(found) != 1 || found[0].Name != name || !strings.Contains(fmt.Sprint(err), text) {
+	if found := step.Problems(err); len(found) != 1 || found[0].Name != name ||
+		!strings.Contains(fmt.Sprint(err), text) {
 		t.Errorf("got %v, want %s with %q", err, name, text)
 	}
 }
@@ -68,8 +70,10 @@ func TestTheCauseOfMissingNodes(t *testing.T) {
 		"creation": {map[string]string{"other": "note"}, "cluster-unfinished", "creates cluster k has not finished"},
 		"restore": {map[string]string{session.RestoringNote: "used"}, "cluster-unfinished",
 			"restores snapshot used of cluster k"},
-		"removal":    {map[string]string{session.RecordNote: `{"phase": "removing"}`}, "cluster-unfinished", "removed the hosts of cluster k"},
-		"hosts gone": {map[string]string{session.RecordNote: `{}`}, "cluster-hosts", "its settings and snapshots are not"},
+		"removal": {map[string]string{session.RecordNote: `{"phase": "removing"}`}, "cluster-unfinished",
+			"removed the hosts of cluster k"},
+		"hosts gone": {map[string]string{session.RecordNote: `{}`}, "cluster-hosts",
+			"its settings and snapshots are not"},
 		"new format": {map[string]string{session.RecordNote: `{"format": 2}`}, "cluster-version", "format 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -113,25 +117,6 @@ func TestFilesOfAClusterAtAnotherPlace(t *testing.T) {
 	hasProblem(t, err, "cluster-place", "cluster k is in /other")
 }
 
-// TestASessionClosesItsConnections, also those of a run that fails. It opens one per node.
-func TestASessionClosesItsConnections(t *testing.T) {
-	d := providertest.New(t)
-	d.Add(t, "k", controlPlane)
-	failed := errors.New("failed")
-	err := session.Do(t.Context(), optionsOf(t, d), session.Requirements{}, func(s *session.Session, _ topology.State) error {
-		for range 2 {
-			must.NoError(t, access.Run(t.Context(), s.Node(controlPlane.Name), "true"))
-		}
-		if n := d.Connections(); n != 1 {
-			t.Errorf("%d connections to one node", n)
-		}
-		return failed
-	})
-	if !errors.Is(err, failed) || d.Connections() != 0 {
-		t.Errorf("%v, %d connections are left", err, d.Connections())
-	}
-}
-
 func TestACommandOnANodeNeedsItToRun(t *testing.T) {
 	d := providertest.New(t)
 	d.Add(t, "k", controlPlane)
@@ -161,7 +146,8 @@ func TestTheRecordOfACluster(t *testing.T) {
 	}
 	record := session.Record{
 		Kubernetes: "v1.37.2", Settings: config.ClusterRecord{Given: map[string]string{"flannelBackend": "host-gw"}},
-		Nodes: []topology.Spec{{Name: "master-1", Role: topology.ControlPlane}, {Name: "worker-1", Role: topology.Worker}},
+		Nodes: []topology.Spec{{Name: "master-1", Role: topology.ControlPlane},
+			{Name: "worker-1", Role: topology.Worker}},
 	}
 	must.NoError(t, s.WriteRecord(ctx, &record))
 	must.NoError(t, s.DropNode(ctx, "k-worker-1"))

@@ -41,7 +41,8 @@ func (s *run) stages() step.Plan {
 }
 
 func (s *run) put(id step.ID, name, from, to string) step.Step {
-	return remote.Put(s.session, id, name+s.controlPlane.Name, s.controlPlane.Name, remote.FileCopy{From: from, To: suiteDir + "/" + to, Mode: 0o755})
+	return remote.Put(s.session, id, name+s.controlPlane.Name, s.controlPlane.Name,
+		remote.FileCopy{From: from, To: suiteDir + "/" + to, Mode: 0o755})
 }
 
 func (s *run) load(name string) step.Step {
@@ -77,7 +78,9 @@ func (s *run) load(name string) step.Step {
 			reader, writer := io.Pipe()
 			go func() { writer.CloseWithError(e2e.WriteLayout(writer, images)) }()
 			defer reader.Close()
-			return node.Exec(ctx, host.Command{Args: []string{"ctr", "-n", "k8s.io", "images", "import", "-"}, Stdin: reader})
+			return node.Exec(ctx, host.Command{
+				Args: []string{"ctr", "-n", "k8s.io", "images", "import", "-"}, Stdin: reader,
+			})
 		},
 	}
 }
@@ -101,14 +104,15 @@ func imagesOn(ctx context.Context, node access.Connection) (map[string]v1.Hash, 
 
 // digest returns the step that determines which manifests the control plane serves.
 func (s *run) digest() step.Step {
-	return step.Always("look-up-test-images", "look up the images of the tests on "+s.controlPlane.Name, func(ctx context.Context) error {
-		has, err := imagesOn(ctx, s.onControlPlane())
-		s.digests = map[string]v1.Hash{}
-		for _, img := range s.Images {
-			s.digests[img.Ref] = has[img.Ref]
-		}
-		return err
-	})
+	return step.Always("look-up-test-images", "look up the images of the tests on "+s.controlPlane.Name,
+		func(ctx context.Context) error {
+			has, err := imagesOn(ctx, s.onControlPlane())
+			s.digests = map[string]v1.Hash{}
+			for _, img := range s.Images {
+				s.digests[img.Ref] = has[img.Ref]
+			}
+			return err
+		})
 }
 
 func (s *run) mirror() string { return net.JoinHostPort(s.controlPlane.Addr.String(), mirrorPort) }
@@ -122,16 +126,18 @@ mkdir -p "$dir" && cat >"$dir/hosts.toml"`
 // plane. The node already has them, but some tests require that they are pulled
 // again.
 func (s *run) mirrorFor(node string) step.Step {
-	return step.Always(step.IDOf("pull-test-images", node), "let "+node+" pull the images of the tests from "+s.controlPlane.Name, func(ctx context.Context) error {
-		for _, registry := range registriesOf(s.Images) {
-			hosts := fmt.Sprintf("%s\nserver = \"https://%s\"\n[host.\"http://%s\"]\n  capabilities = [\"pull\", \"resolve\"]\n", mirrorMark, registry, s.mirror())
-			write := host.Command{Args: access.Script(mirrorScript, registry), Stdin: strings.NewReader(hosts)}
-			if err := s.session.Node(node).Exec(ctx, write); err != nil {
-				return err
+	return step.Always(step.IDOf("pull-test-images", node),
+		"let "+node+" pull the images of the tests from "+s.controlPlane.Name, func(ctx context.Context) error {
+			for _, registry := range registriesOf(s.Images) {
+				hosts := fmt.Sprintf("%s\nserver = \"https://%s\"\n[host.\"http://%s\"]\n  capabilities = [\"pull\", "+
+					"\"resolve\"]\n", mirrorMark, registry, s.mirror())
+				write := host.Command{Args: access.Script(mirrorScript, registry), Stdin: strings.NewReader(hosts)}
+				if err := s.session.Node(node).Exec(ctx, write); err != nil {
+					return err
+				}
 			}
-		}
-		return nil
-	})
+			return nil
+		})
 }
 
 func registriesOf(images []e2e.TestImage) (all []string) {
@@ -186,8 +192,10 @@ func (s *run) leave(ctx context.Context) error {
 	for _, n := range s.nodes {
 		node := s.session.Node(n.Name)
 		stage = append(stage,
-			undo(step.IDOf("undo-mirror", n.Name), "let "+n.Name+" pull from where it did", node, mirrorsScript, removeMirrorScript),
-			undo(step.IDOf("accept-unknown-services", n.Name), "accept packets to unknown Services on "+n.Name, node, rejectedScript, acceptScript))
+			undo(step.IDOf("undo-mirror", n.Name), "let "+n.Name+" pull from where it did", node, mirrorsScript,
+				removeMirrorScript),
+			undo(step.IDOf("accept-unknown-services", n.Name), "accept packets to unknown Services on "+n.Name, node,
+				rejectedScript, acceptScript))
 	}
 	return s.session.Run(ctx, step.Plan{stage})
 }
@@ -200,7 +208,8 @@ func (s *run) leave(ctx context.Context) error {
 
 const rejectMark = "kube-bootstrap-e2e"
 
-const networkScript = `docker exec kubelet kubectl --kubeconfig ` + apiserver.AdminKubeconfig + ` get servicecidrs kubernetes -o 'jsonpath={.spec.cidrs[0]}'`
+const networkScript = `docker exec kubelet kubectl --kubeconfig ` + apiserver.AdminKubeconfig +
+	` get servicecidrs kubernetes -o 'jsonpath={.spec.cidrs[0]}'`
 
 // rejectScript adds the rules for the network $1.
 const rejectScript = `for chain in FORWARD OUTPUT; do
@@ -215,11 +224,12 @@ const acceptScript = `iptables -w -S | sed -n '/--comment ` + rejectMark + ` /s/
 const rejectedScript = "iptables -w -S | grep -e '--comment " + rejectMark + " ' || true"
 
 func (s *run) reject(name string) step.Step {
-	return step.Always(step.IDOf("reject-unknown-services", name), "reject packets to unknown Services on "+name, func(ctx context.Context) error {
-		network, err := access.Output(ctx, s.onControlPlane(), access.Script(networkScript)...)
-		if err != nil {
-			return err
-		}
-		return access.Run(ctx, s.session.Node(name), access.Script(rejectScript, network)...)
-	})
+	return step.Always(step.IDOf("reject-unknown-services", name), "reject packets to unknown Services on "+name,
+		func(ctx context.Context) error {
+			network, err := access.Output(ctx, s.onControlPlane(), access.Script(networkScript)...)
+			if err != nil {
+				return err
+			}
+			return access.Run(ctx, s.session.Node(name), access.Script(rejectScript, network)...)
+		})
 }

@@ -24,7 +24,9 @@ func TestATestRunRemovesOnlyItsOwnFiles(t *testing.T) {
 	if out, err := exec.CommandContext(t.Context(), "/bin/sh", "-c", script).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	for path, want := range map[string]bool{"with-ca/hosts.toml": false, "with-ca/ca.crt": true, "new": false, "of-user/hosts.toml": true} {
+	for path, want := range map[string]bool{
+		"with-ca/hosts.toml": false, "with-ca/ca.crt": true, "new": false, "of-user/hosts.toml": true,
+	} {
 		if got := session.FileExists(filepath.Join(dir, path)); got != want {
 			t.Errorf("%s: there is %v, want %v", path, got, want)
 		}

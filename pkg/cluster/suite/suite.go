@@ -41,9 +41,10 @@ type Suite struct {
 
 // Result is the result of a run.
 type Result struct {
-	Tests     int           `json:"tests"` // number of tests that ran
-	Passed    int           `json:"passed"`
-	Skipped   int           `json:"skipped,omitempty"` // tests that skipped themselves, because the cluster lacks something
+	Tests  int `json:"tests"` // number of tests that ran
+	Passed int `json:"passed"`
+	// tests that skipped themselves, because the cluster lacks something
+	Skipped   int           `json:"skipped,omitempty"`
 	Failed    []TestFailure `json:"failed,omitempty"`
 	Seconds   float64       `json:"seconds"`
 	Processes int           `json:"processes"`
@@ -133,9 +134,15 @@ func (s *run) tests(result *Result) step.Step {
 	const testsID, name = step.ID("run-tests"), "run the tests"
 	return step.Always(testsID, name, func(ctx context.Context) error {
 		progress := newProgress(len(s.Tests), time.Now, func(line string, running []string) {
-			s.session.Emit(session.HostEvent{Event: step.Event{At: time.Now(), ID: testsID, Step: name, Kind: step.Progress, Message: line, Doing: running}})
+			s.session.Emit(session.HostEvent{
+				Event: step.Event{
+					At: time.Now(), ID: testsID, Step: name, Kind: step.Progress, Message: line, Doing: running,
+				},
+			})
 		}, func(text string) {
-			s.session.Emit(session.HostEvent{Event: step.Event{At: time.Now(), ID: testsID, Step: name, Kind: step.Note, Message: text}})
+			s.session.Emit(session.HostEvent{
+				Event: step.Event{At: time.Now(), ID: testsID, Step: name, Kind: step.Note, Message: text},
+			})
 		})
 		var last bytes.Buffer
 		err := s.onControlPlane().Exec(ctx, host.Command{Args: s.command(), Stdout: progress, Stderr: &last})
@@ -157,13 +164,15 @@ func (s *run) command() []string {
 	if err != nil {
 		panic(err) // strings only
 	}
-	args := access.Script(suiteScript(s.session.Provider.ProgramPath()), string(settings), suiteDir+"/ginkgo", "run", "--no-color", "--silence-skips", "--timeout=24h",
+	args := access.Script(suiteScript(s.session.Provider.ProgramPath()), string(settings), suiteDir+"/ginkgo", "run",
+		"--no-color", "--silence-skips", "--timeout=24h",
 		"--junit-report="+suiteReport, "--output-dir="+suiteDir)
 	if s.Processes > 1 {
 		args = append(args, "--procs="+strconv.Itoa(s.Processes))
 	}
 	return append(append(args, s.Choice("--")...), suiteDir+"/e2e.test", "--",
-		"--provider=local", "--kubeconfig="+apiserver.AdminKubeconfig, "--disable-log-dump", "--dump-logs-on-failure=false")
+		"--provider=local", "--kubeconfig="+apiserver.AdminKubeconfig, "--disable-log-dump",
+		"--dump-logs-on-failure=false")
 }
 
 // finish keeps the report and the log. A run that failed although no test did is an error.
@@ -177,7 +186,8 @@ func (s *run) finish(ctx context.Context, result *Result, failed error, said str
 	if failed == nil || len(result.Failed) > 0 {
 		return err
 	}
-	log, _ := access.Output(ctx, s.onControlPlane(), "tail", "-n", strconv.Itoa(remote.LastLines), suiteDir+"/"+suiteLog)
+	log, _ := access.Output(ctx, s.onControlPlane(), "tail", "-n", strconv.Itoa(remote.LastLines),
+		suiteDir+"/"+suiteLog)
 	return errors.Join(err, fmt.Errorf("%w\n%s", failed, strings.TrimSpace(log+said)))
 }
 

@@ -35,18 +35,23 @@ func TestSuiteProgress(t *testing.T) {
 	if last := reported[len(reported)-1]; last != "11 of 12, 9 passed, 1 failed: DNS should provide DNS for the cluster" {
 		t.Errorf("last: %q", last)
 	}
-	if len(told) != 1 || !strings.HasPrefix(told[0], "failed: [sig-apps] StatefulSet") || !strings.Contains(told[0], "statefulset/wait.go:63") || !strings.Contains(told[0], "timed out") {
+	if len(told) != 1 || !strings.HasPrefix(told[0], "failed: [sig-apps] StatefulSet") ||
+		!strings.Contains(told[0], "statefulset/wait.go:63") || !strings.Contains(told[0], "timed out") {
 		t.Errorf("told %q", told)
 	}
 	r := p.result()
-	if r.Tests != 10 || r.Passed != 9 || r.Skipped != 1 || len(r.Failed) != 1 || r.Failed[0].Seconds != 602.5 || r.Seconds != now.Sub(time.Unix(0, 0)).Seconds() {
+	if r.Tests != 10 || r.Passed != 9 || r.Skipped != 1 || len(r.Failed) != 1 || r.Failed[0].Seconds != 602.5 ||
+		r.Seconds != now.Sub(time.Unix(0, 0)).Seconds() {
 		t.Errorf("%+v", r)
 	}
 }
 
 func TestNamesOfTestsAreWhole(t *testing.T) {
-	const name = "[sig-apps] StatefulSet Basic StatefulSet functionality [StatefulSetBasic] should perform canary updates and phased rolling updates of template modifications [Conformance]"
-	if got, want := withoutTags(name), "StatefulSet Basic StatefulSet functionality should perform canary updates and phased rolling updates of template modifications"; got != want {
+	const name = "[sig-apps] StatefulSet Basic StatefulSet functionality [StatefulSetBasic] should perform canary " +
+		"updates and phased rolling updates of template modifications [Conformance]"
+	if got, want := withoutTags(name),
+		"StatefulSet Basic StatefulSet functionality should perform canary updates and phased rolling updates of "+
+			"template modifications"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -26,9 +26,10 @@ type Place struct{ Node, Path string }
 // Copy copies a file with its mode to a node, or from it.
 func Copy(ctx context.Context, options session.Selection, from, to Place) error {
 	if from.Node == "" {
-		return session.OnRunning(ctx, options, unlocked, to.Node, func(s *session.Session, n topology.ClusterNode) error {
-			return send(ctx, s.Node(n.Name), from.Path, to.Path)
-		})
+		return session.OnRunning(ctx, options, unlocked, to.Node,
+			func(s *session.Session, n topology.ClusterNode) error {
+				return send(ctx, s.Node(n.Name), from.Path, to.Path)
+			})
 	}
 	return session.OnRunning(ctx, options, unlocked, from.Node, func(s *session.Session, n topology.ClusterNode) error {
 		return receive(ctx, s.Node(n.Name), n.Name, from.Path, to.Path)

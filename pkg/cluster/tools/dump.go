@@ -51,7 +51,8 @@ func dumpStep(s *session.Session, n topology.NodeState, dir string, objects bool
 		from := dump.Target{Exec: run, Program: s.Provider.ProgramPath(), Workloads: true, Objects: objects}
 		failed, err := dump.Collect(ctx, from, dir)
 		if len(failed) > 0 {
-			text := n.Name + ": missing or incomplete: " + strings.Join(failed, ", ") + "; see " + filepath.Join(dir, dump.ErrorsFile)
+			text := n.Name + ": missing or incomplete: " + strings.Join(failed, ", ") + "; see " + filepath.Join(dir,
+				dump.ErrorsFile)
 			s.Emit(session.HostEvent{Event: step.Event{At: time.Now(), Step: name, Kind: step.Note, Message: text}})
 		}
 		return err

@@ -38,26 +38,27 @@ const kubectlPath = "usr/local/bin/kubectl"
 // OpenKubectl copies kubectl into the cache, once per image of the kubelet, and writes the
 // kubeconfig to a file that only this user reads.
 func OpenKubectl(ctx context.Context, options session.Selection, variable func(string) string) (Kubectl, error) {
-	return session.Get(ctx, options, session.Requirements{}, func(s *session.Session, _ topology.State) (k Kubectl, err error) {
-		controlPlane, err := s.RunningControlPlane(ctx, "")
-		if err != nil {
-			return k, err
-		}
-		dir, err := copyKubectl(ctx, s, controlPlane.Name)
-		if err != nil {
-			return k, err
-		}
-		data, err := apiserver.Read(ctx, s, "")
-		if err != nil {
-			return k, err
-		}
-		config, err := s.WritePrivate("admin.conf", data)
-		if err != nil {
-			return k, err
-		}
-		direct, err := kube.NoProxy(config, variable)
-		return Kubectl{filepath.Join(dir, "kubectl"), []string{"KUBECONFIG=" + config, direct}}, err
-	})
+	return session.Get(ctx, options, session.Requirements{},
+		func(s *session.Session, _ topology.State) (k Kubectl, err error) {
+			controlPlane, err := s.RunningControlPlane(ctx, "")
+			if err != nil {
+				return k, err
+			}
+			dir, err := copyKubectl(ctx, s, controlPlane.Name)
+			if err != nil {
+				return k, err
+			}
+			data, err := apiserver.Read(ctx, s, "")
+			if err != nil {
+				return k, err
+			}
+			config, err := s.WritePrivate("admin.conf", data)
+			if err != nil {
+				return k, err
+			}
+			direct, err := kube.NoProxy(config, variable)
+			return Kubectl{filepath.Join(dir, "kubectl"), []string{"KUBECONFIG=" + config, direct}}, err
+		})
 }
 
 // copyKubectl returns the directory of the cache that contains kubectl. Root of a node that runs on
@@ -71,9 +72,13 @@ func copyKubectl(ctx context.Context, s *session.Session, controlPlane string) (
 	path := s.Bundle()
 	if path == "" {
 		return "", &step.Problem{
-			Name: "kubectl-bundle", Text: "the engine is remote, and this machine does not have the bundle of cluster " + s.Name + ", which contains kubectl",
-			Remedy: "run `kube-bootstrap cluster up --name " + s.Name + "` on this machine with the bundle, or use another kubectl with the file that `kube-bootstrap cluster kubeconfig` prints",
-			Firm:   true,
+			Name: "kubectl-bundle",
+			Text: "the engine is remote, and this machine does not have the bundle of cluster " + s.Name +
+				", which contains kubectl",
+			Remedy: "run `kube-bootstrap cluster up --name " + s.Name +
+				"` on this machine with the bundle, or use another kubectl with the file that `kube-bootstrap " +
+				"cluster kubeconfig` prints",
+			Firm: true,
 		}
 	}
 	return copyFromBundle(ctx, s.CacheDir, path, runtime.GOARCH)
@@ -82,7 +87,8 @@ func copyKubectl(ctx context.Context, s *session.Session, controlPlane string) (
 // OtherArch is the problem that the kubectl of the cluster cannot run on this machine.
 func OtherArch() error {
 	return &step.Problem{
-		Name: "kubectl-arch", Text: "the kubectl of the cluster is a program for another architecture than this machine's",
+		Name: "kubectl-arch", Text: "the kubectl of the cluster is a program for another architecture than this " +
+			"machine's",
 		Remedy: "run it on a control plane: `kube-bootstrap node ssh NODE -- kubectl ...`",
 	}
 }
@@ -116,7 +122,9 @@ func copyFromNode(ctx context.Context, cacheDir string, from access.Connection) 
 		return "", fmt.Errorf("image %q of the kubelet: %w", id, err)
 	}
 	return saveKubectl(ctx, cacheDir, sum, func(w io.Writer) error {
-		return from.Exec(ctx, host.Command{Args: []string{"docker", "exec", "kubelet", "cat", "/" + kubectlPath}, Stdout: w})
+		return from.Exec(ctx, host.Command{
+			Args: []string{"docker", "exec", "kubelet", "cat", "/" + kubectlPath}, Stdout: w,
+		})
 	})
 }
 

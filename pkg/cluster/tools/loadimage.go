@@ -70,7 +70,10 @@ func (s ImageSource) lacks(ctx context.Context, images []string) error {
 	return host.Each(images, func(image string) error {
 		has, err := s.Has(ctx, image)
 		if err == nil && !has {
-			err = &step.Problem{Name: "image-missing", Text: s.Name + " has no image " + image, Remedy: "pull or build it first (`docker pull " + image + "`)"}
+			err = &step.Problem{
+				Name: "image-missing", Text: s.Name + " has no image " + image,
+				Remedy: "pull or build it first (`docker pull " + image + "`)",
+			}
 		}
 		return err
 	})

@@ -17,7 +17,8 @@ func Resolve(cluster string, recorded []Spec, asked Request, said func(string) s
 		nodes = Request{Nodes: asked.Nodes}.Specs()
 		for _, s := range recorded {
 			if !slices.ContainsFunc(nodes, func(n Spec) bool { return n.Name == s.Name }) {
-				errs = append(errs, fewer(cluster, "has node "+s.Name+", which "+by+" does not list", "list it", s.Name))
+				errs = append(errs,
+					fewer(cluster, "has node "+s.Name+", which "+by+" does not list", "list it", s.Name))
 			}
 		}
 	}
@@ -31,7 +32,9 @@ func Resolve(cluster string, recorded []Spec, asked Request, said func(string) s
 		}
 		var has int
 		if nodes, has = resize(nodes, one.role, one.count); has > one.count {
-			errs = append(errs, fewer(cluster, fmt.Sprintf("has %d nodes of the role %s and not %d (%s)", has, one.role, one.count, one.by), "omit "+one.by, "NODE"))
+			errs = append(errs,
+				fewer(cluster, fmt.Sprintf("has %d nodes of the role %s and not %d (%s)", has, one.role, one.count,
+					one.by), "omit "+one.by, "NODE"))
 		}
 	}
 	return nodes, errs
@@ -52,7 +55,9 @@ func resize(nodes []Spec, role Role, count int) ([]Spec, int) {
 		return s.Role == role && has > count
 	})
 	for range count - has {
-		taken := func(name string) bool { return slices.ContainsFunc(nodes, func(s Spec) bool { return s.Name == name }) }
+		taken := func(name string) bool {
+			return slices.ContainsFunc(nodes, func(s Spec) bool { return s.Name == name })
+		}
 		nodes = append(nodes, Spec{Name: FreeName(role, taken), Role: role})
 	}
 	return nodes, has

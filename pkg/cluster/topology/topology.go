@@ -49,7 +49,8 @@ func (r Request) Specs() []Spec {
 	}
 	all = slices.Clone(r.Nodes)
 	if len(all) == 0 {
-		all = append(slices.Repeat([]Spec{{Role: ControlPlane}}, max(r.ControlPlanes, 0)), slices.Repeat([]Spec{{Role: Worker}}, max(r.Workers, 0))...)
+		all = append(slices.Repeat([]Spec{{Role: ControlPlane}}, max(r.ControlPlanes, 0)),
+			slices.Repeat([]Spec{{Role: Worker}}, max(r.Workers, 0))...)
 	}
 	number := map[Role]int{}
 	for i, s := range all {
@@ -158,7 +159,8 @@ func (t Topology) Pick(name string) (ClusterNode, error) {
 	for _, n := range t.nodes {
 		all = append(all, n.Name)
 	}
-	return ClusterNode{}, &step.Problem{Name: "node-missing", Text: fmt.Sprintf("cluster %s has no node %s", t.cluster, name),
+	return ClusterNode{}, &step.Problem{Name: "node-missing",
+		Text:   fmt.Sprintf("cluster %s has no node %s", t.cluster, name),
 		Remedy: "use one of " + strings.Join(all, ", ")}
 }
 

@@ -54,7 +54,8 @@ func (r Request) badSizes() (errs []error) {
 		}
 	}
 	if len(r.Hosts) == 0 && (masters < 1 || masters > MaxControlPlanes) {
-		errs = append(errs, problem("cluster-size", fmt.Sprintf("use 1 to %d", MaxControlPlanes), "--masters %d", masters))
+		errs = append(errs, problem("cluster-size", fmt.Sprintf("use 1 to %d", MaxControlPlanes),
+			"--masters %d", masters))
 	}
 	if r.Workers < 0 {
 		errs = append(errs, problem("cluster-size", "use 0 or more", "--workers %d", r.Workers))
@@ -68,7 +69,8 @@ func (r Request) duplicates(cluster string) (errs []error) {
 	for _, s := range r.Specs() {
 		name := s.HostName(cluster)
 		if seen[name] {
-			errs = append(errs, problem("cluster-nodes", "give one of them another name", "two nodes would be called %s", name))
+			errs = append(errs,
+				problem("cluster-nodes", "give one of them another name", "two nodes would be called %s", name))
 		}
 		seen[name] = true
 	}
@@ -77,7 +79,8 @@ func (r Request) duplicates(cluster string) (errs []error) {
 
 func (r Request) badSubnet(cluster string) []error {
 	if !r.Subnet.Addr().Is4() || r.Subnet != r.Subnet.Masked() {
-		return []error{problem("cluster-subnet", "use one like "+DefaultSubnet.String(), "--dind-subnet %s is not an IPv4 network", r.Subnet)}
+		return []error{problem("cluster-subnet", "use one like "+DefaultSubnet.String(),
+			"--dind-subnet %s is not an IPv4 network", r.Subnet)}
 	}
 	t := r.Topology(cluster, State{})
 	var last netip.Addr // the highest address that is necessary
@@ -90,7 +93,8 @@ func (r Request) badSubnet(cluster string) []error {
 		}
 	}
 	if last.IsValid() && !HasRoom(r.Subnet, last) {
-		return []error{problem("cluster-subnet", "use a larger one", "--dind-subnet %s has no room for %d hosts", r.Subnet, len(t.nodes))}
+		return []error{problem("cluster-subnet", "use a larger one", "--dind-subnet %s has no room for %d hosts",
+			r.Subnet, len(t.nodes))}
 	}
 	return nil
 }

@@ -93,7 +93,8 @@ func boundedRange(s string) (Range, error) {
 	first, last, _ := strings.Cut(s, "-")
 	from, err := netip.ParseAddr(first)
 	to, toErr := netip.ParseAddr(last)
-	if err != nil || toErr != nil || from.BitLen() != to.BitLen() || from.Is4In6() || to.Is4In6() || from.Zone()+to.Zone() != "" {
+	if err != nil || toErr != nil || from.BitLen() != to.BitLen() || from.Is4In6() || to.Is4In6() ||
+		from.Zone()+to.Zone() != "" {
 		return Range{}, errNoRange
 	}
 	return Range{First: from, Last: to}, nil

@@ -71,5 +71,7 @@ func AuditPolicy(s string) string {
 // plainly removes the words of the decoder from an error.
 func plainly(err error) string {
 	words := strings.Split(err.Error(), ": ")
-	return strings.Join(words[slices.IndexFunc(words, func(w string) bool { return !strings.HasPrefix(w, "error ") }):], ": ")
+	return strings.Join(words[slices.IndexFunc(words, func(w string) bool {
+		return !strings.HasPrefix(w, "error ")
+	}):], ": ")
 }

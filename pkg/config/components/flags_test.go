@@ -19,7 +19,9 @@ func TestKeptFlagsExist(t *testing.T) {
 				release = catalog.Newest().Etcd
 			}
 			known, err := catalog.KnownFlags(program, release)
-			return err == nil && slices.ContainsFunc(known, func(k string) bool { return k == form || isPrefix && strings.HasPrefix(k, prefix) })
+			return err == nil &&
+				slices.ContainsFunc(known,
+					func(k string) bool { return k == form || isPrefix && strings.HasPrefix(k, prefix) })
 		})
 	}
 	var kubernetes []string

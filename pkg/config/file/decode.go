@@ -93,7 +93,8 @@ func (d decoder) decode(c *config.Config, root *yaml.Node, origins config.Origin
 	errs := []error{err}
 	for _, name := range []string{"apiVersion", "kind"} {
 		if seen[name] == 0 && d.strict {
-			errs = append(errs, d.wrong(root, name, fmt.Sprintf("missing; write \"%s: %s\"", name, config.Header[name])))
+			errs = append(errs,
+				d.wrong(root, name, fmt.Sprintf("missing; write \"%s: %s\"", name, config.Header[name])))
 		}
 	}
 	return errors.Join(errs...)
@@ -101,7 +102,9 @@ func (d decoder) decode(c *config.Config, root *yaml.Node, origins config.Origin
 
 // mapping reads the fields of a document, or of a block within it, whose names
 // then begin with the block's. It returns the lines that the fields are on.
-func (d decoder) mapping(c *config.Config, root *yaml.Node, block string, origins config.Origins) (map[string]int, error) {
+func (d decoder) mapping(
+	c *config.Config, root *yaml.Node, block string, origins config.Origins,
+) (map[string]int, error) {
 	return d.fields(root, block, func(key, val *yaml.Node) error {
 		if val.Kind == yaml.MappingNode && isBlock(block+key.Value) {
 			_, err := d.mapping(c, val, block+key.Value+".", origins)
@@ -139,7 +142,8 @@ func entries(mapping *yaml.Node) iter.Seq2[*yaml.Node, *yaml.Node] {
 }
 
 func isBlock(name string) bool {
-	return slices.ContainsFunc(config.Settings(config.Every), func(s config.Setting) bool { return strings.HasPrefix(s.Field, name+".") })
+	return slices.ContainsFunc(config.Settings(config.Every),
+		func(s config.Setting) bool { return strings.HasPrefix(s.Field, name+".") })
 }
 
 func (d decoder) field(c *config.Config, key, val *yaml.Node, block string, origins config.Origins) error {

@@ -19,7 +19,8 @@ func TestTheSettingsOfAHostAreNobodysWish(t *testing.T) {
 func TestAnEmptyListIsAValue(t *testing.T) {
 	const header = "apiVersion: kube-bootstrap.dev/v1alpha1\nkind: Cluster\n"
 	for text, given := range map[string]bool{
-		"addons: []": true, "addons:": false, "addons: null": false, "featureGates: {}": true, "nodeLabels: {}": true, "auditPolicy: {}": true,
+		"addons: []": true, "addons:": false, "addons: null": false, "featureGates: {}": true, "nodeLabels: {}": true,
+		"auditPolicy: {}": true,
 	} {
 		path := must.Write(t, filepath.Join(t.TempDir(), "cluster.yaml"), header+text+"\n")
 		cfg, origins := config.Default(), config.Origins{}
@@ -34,7 +35,8 @@ func TestAnEmptyListIsAValue(t *testing.T) {
 // TestAFileWithoutAnEndIsRefused: it would fill the memory.
 func TestAFileWithoutAnEndIsRefused(t *testing.T) {
 	cfg := config.Default()
-	if err := Read("/dev/zero", &cfg, config.Origins{}); err == nil || !strings.Contains(err.Error(), "/dev/zero is larger than 4 MiB") {
+	if err := Read("/dev/zero", &cfg, config.Origins{}); err == nil ||
+		!strings.Contains(err.Error(), "/dev/zero is larger than 4 MiB") {
 		t.Errorf("got %v", err)
 	}
 }

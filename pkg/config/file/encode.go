@@ -15,7 +15,8 @@ import (
 // secrets, unsaved settings, and settings of clusters of containers.
 func Marshal(c config.Config) ([]byte, error) {
 	return encodeTree(tree(c, func(s config.Setting) (bool, string) {
-		return !s.Secret && !s.Unsaved && s.Holds == "" && s.Verbs&^(config.ClusterUp|config.Named|config.Engine|config.NodeAdd|config.Build|config.Sign) != 0, ""
+		return !s.Secret && !s.Unsaved && s.Holds == "" &&
+			s.Verbs&^(config.ClusterUp|config.Named|config.Engine|config.NodeAdd|config.Build|config.Sign) != 0, ""
 	}))
 }
 
@@ -38,7 +39,8 @@ func WithShared(c config.Config, data []byte) (config.Config, error) {
 	if root != nil {
 		root.Content = onlyShared(root, "")
 	}
-	if err := (decoder{path: "settings handed out by the control plane"}).decode(&c, root, config.Origins{}); err != nil {
+	if err := (decoder{path: "settings handed out by the control plane"}).decode(&c, root,
+		config.Origins{}); err != nil {
 		return c, err
 	}
 	return c.Complete(), nil

@@ -26,7 +26,9 @@ func Migrate(path string) ([]byte, error) {
 	if err := (decoder{path: path, strict: true}).decode(&given, root, origins); err != nil {
 		return nil, err
 	}
-	return encodeTree(tree(given, func(s config.Setting) (bool, string) { return origins[s.Field].Source == config.FromFile, "" }))
+	return encodeTree(tree(given, func(s config.Setting) (bool, string) {
+		return origins[s.Field].Source == config.FromFile, ""
+	}))
 }
 
 func isPrevious(root *yaml.Node) bool {
@@ -46,7 +48,8 @@ func (d decoder) previous(c *config.Config, root *yaml.Node, origins config.Orig
 		switch {
 		case section.Value == "verbose": // the verbosity is not a setting of the cluster
 		case !slices.Contains(previous.Sections, section.Value):
-			errs = append(errs, d.wrong(section, section.Value, "unknown section; there are "+strings.Join(previous.Sections, ", ")))
+			errs = append(errs,
+				d.wrong(section, section.Value, "unknown section; there are "+strings.Join(previous.Sections, ", ")))
 		case isNull(fields): // all lines of the block are comments
 		case fields.Kind != yaml.MappingNode:
 			errs = append(errs, d.wrong(fields, section.Value, "must be fields with values"))

@@ -16,7 +16,8 @@ import (
 
 func (d decoder) nodes(c *config.Config, val *yaml.Node, origins config.Origins) error {
 	if val.Kind != yaml.SequenceNode {
-		return d.wrong(val, config.NodesField, "must be a list, such as [{role: control-plane}, {role: worker, count: 2}]")
+		return d.wrong(val, config.NodesField,
+			"must be a list, such as [{role: control-plane}, {role: worker, count: 2}]")
 	}
 	origins[config.NodesField] = d.origin(val)
 	c.Nodes = nil
@@ -187,7 +188,10 @@ func nodeValues(nodes []config.NodeEntry, origins config.Origins) []Value {
 	var all []Value
 	for i, n := range nodes {
 		for _, w := range append(words(n), sshWords(n)...) {
-			all = append(all, Value{Field: fmt.Sprintf("%s[%d].%s", config.NodesField, i, w[0]), Value: w[1], Origin: nodeOrigin(origins, i, w[0])})
+			all = append(all, Value{
+				Field: fmt.Sprintf("%s[%d].%s", config.NodesField, i, w[0]), Value: w[1],
+				Origin: nodeOrigin(origins, i, w[0]),
+			})
 		}
 	}
 	return all

@@ -46,7 +46,8 @@ func Parse(s string) (m Mirror, err error) {
 	m = Mirror{Of: of, Host: u.Host, Prefix: strings.Trim(u.Path, "/"), Plain: u.Scheme == "http"}
 	for _, one := range []string{of + "/probe", m.Address() + "/probe"} {
 		named, err := reference.ParseNormalizedNamed(one)
-		if err != nil || !strings.HasPrefix(one, reference.Domain(named)+"/") { // a name without a registry gets docker.io
+		// a name without a registry gets docker.io
+		if err != nil || !strings.HasPrefix(one, reference.Domain(named)+"/") {
 			return m, errors.New("must be REGISTRY=HOST[:PORT][/PREFIX] with names of registries, in lower case")
 		}
 	}

@@ -19,7 +19,10 @@ func TestParse(t *testing.T) {
 			t.Errorf("%s is written as %s: %v", text, got, err)
 		}
 	}
-	for _, text := range []string{"", "docker.io", "=mirror.test", "docker=mirror.test", "docker.io=mirror", "docker.io=ftp://a.test", "docker.io=a.test?b", "../a.test=b.test", "docker.io=me:secret@a.test"} {
+	for _, text := range []string{
+		"", "docker.io", "=mirror.test", "docker=mirror.test", "docker.io=mirror", "docker.io=ftp://a.test",
+		"docker.io=a.test?b", "../a.test=b.test", "docker.io=me:secret@a.test",
+	} {
 		if m, err := Parse(text); err == nil || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%q: %+v, %v", text, m, err)
 		}

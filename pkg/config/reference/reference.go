@@ -109,7 +109,8 @@ func Explain(name string) ([]Explanation, error) {
 		all = explainNodes(strings.TrimLeft(entry, ".[]"))
 	}
 	for _, s := range config.Settings(config.Every) {
-		if name == "" || name == s.Field || name == s.Flag || slices.Contains(s.EnvNames(), name) || strings.HasPrefix(s.Field, name+".") {
+		if name == "" || name == s.Field || name == s.Flag || slices.Contains(s.EnvNames(), name) ||
+			strings.HasPrefix(s.Field, name+".") {
 			all = append(all, explain(s))
 		}
 	}
@@ -132,12 +133,16 @@ func explain(s config.Setting) Explanation {
 
 // nodeTexts explain the fields of an entry of nodes that are no settings of a host.
 var nodeTexts = []Explanation{
-	{Field: "role", Type: "string", Meaning: "role of the node", Values: []string{config.AliasControlPlane, config.RoleControlPlane, config.RoleWorker}},
+	{Field: "role", Type: "string", Meaning: "role of the node",
+		Values: []string{config.AliasControlPlane, config.RoleControlPlane, config.RoleWorker}},
 	{Field: "name", Type: "string", Meaning: "name of the node within the cluster (empty: its role and a number)"},
 	{Field: "count", Type: "int", Meaning: "how many nodes the entry stands for", Default: "1"},
-	{Field: "address", Type: "string", Meaning: "address of the machine, or its name in ~/.ssh/config (empty: the node is a container)"},
-	{Field: "ssh", Type: "mapping", Meaning: "what differs from the field ssh of the cluster: " + strings.Join(connection.NodeFields, ", ")},
-	{Field: "hostImage", Type: "string", Meaning: "what the node is made of (empty: as the cluster)", Values: config.HostImages},
+	{Field: "address", Type: "string",
+		Meaning: "address of the machine, or its name in ~/.ssh/config (empty: the node is a container)"},
+	{Field: "ssh", Type: "mapping",
+		Meaning: "what differs from the field ssh of the cluster: " + strings.Join(connection.NodeFields, ", ")},
+	{Field: "hostImage", Type: "string", Meaning: "what the node is made of (empty: as the cluster)",
+		Values: config.HostImages},
 }
 
 // explainNodes explains one field of an entry of nodes; for "", all fields.
@@ -159,7 +164,8 @@ func explainNodes(field string) (all []Explanation) {
 	for i := range all {
 		all[i].Field = config.NodesField + "[]." + all[i].Field
 	}
-	return slices.DeleteFunc(all, func(e Explanation) bool { return field != "" && e.Field != config.NodesField+"[]."+field })
+	return slices.DeleteFunc(all,
+		func(e Explanation) bool { return field != "" && e.Field != config.NodesField+"[]."+field })
 }
 
 // Fields returns the names of all fields.

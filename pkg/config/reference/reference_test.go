@@ -30,8 +30,10 @@ func TestSchema(t *testing.T) {
 	type fileCase struct{ file, wrong string }
 	cases := []fileCase{
 		{string(Template()), ""},
-		{head + "kubernetesVersion: 1.36\ntimeoutForServices: 20\naddons: [dashboard]\nworkers: 3\nregistry: {address: r.example.com, insecure: true}\n", ""},
-		{head + "nodeLabels: {disk: ssd}\nkubeletConfig: {maxPods: 50}\nnodes: [{role: worker, count: 2, cpus: 1.5}]\n", ""},
+		{head + "kubernetesVersion: 1.36\ntimeoutForServices: 20\naddons: [dashboard]\nworkers: 3\nregistry: " +
+			"{address: r.example.com, insecure: true}\n", ""},
+		{head + "nodeLabels: {disk: ssd}\nkubeletConfig: {maxPods: 50}\nnodes: [{role: worker, count: 2, cpus: 1.5}]\n",
+			""},
 		{head + "tlsSANs: k8s.example.com\nregistry:\nnodes:\nbundle:\n", ""},
 		{"kind: Cluster\n", "apiVersion"},
 		{head + "flanelBackend: vxlan\n", "flanelBackend"},
@@ -65,7 +67,8 @@ func TestTemplateIsValid(t *testing.T) {
 
 func TestExplain(t *testing.T) {
 	for name, want := range map[string]string{
-		"flannelBackend": "flannelBackend", "flannel-backend": "flannelBackend", "FLANNEL_BACKEND": "flannelBackend", "registry.ca": "registry.ca",
+		"flannelBackend": "flannelBackend", "flannel-backend": "flannelBackend", "FLANNEL_BACKEND": "flannelBackend",
+		"registry.ca": "registry.ca",
 	} {
 		all, err := Explain(name)
 		if err != nil || len(all) != 1 || all[0].Field != want {
@@ -75,7 +78,8 @@ func TestExplain(t *testing.T) {
 	if all, err := Explain("registry"); err != nil || len(all) != 10 {
 		t.Errorf("registry: %v, %v", all, err)
 	}
-	if _, err := Explain("flanelBackend"); err == nil || !strings.Contains(err.Error(), "did you mean flannelBackend?") {
+	if _, err := Explain("flanelBackend"); err == nil ||
+		!strings.Contains(err.Error(), "did you mean flannelBackend?") {
 		t.Errorf("%v", err)
 	}
 }

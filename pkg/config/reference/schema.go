@@ -48,13 +48,19 @@ func Schema() ([]byte, error) {
 			root.add(s.Field, schemaOf(s))
 		}
 	}
-	root.Properties[config.NodesField] = &schema{Description: "the nodes of a cluster, instead of masters and workers", Type: types{"array", "null"}, Items: nodeSchema()}
+	root.Properties[config.NodesField] = &schema{
+		Description: "the nodes of a cluster, instead of masters and workers", Type: types{"array", "null"},
+		Items: nodeSchema(),
+	}
 	data, err := json.MarshalIndent(root, "", "  ")
 	return append(data, '\n'), err
 }
 
 func block(description string) *schema {
-	return &schema{Description: description, Type: types{"object", "null"}, Properties: map[string]*schema{}, Additional: new(bool)}
+	return &schema{
+		Description: description, Type: types{"object", "null"}, Properties: map[string]*schema{},
+		Additional: new(bool),
+	}
 }
 
 // add adds a field; one with a dot in its name goes into the block before it.
@@ -93,12 +99,20 @@ func nodeSchema() *schema {
 	node := block("a node, or several equal ones")
 	node.Required = []string{"role"}
 	text := types{"string", "number"}
-	node.Properties["role"] = &schema{Enum: []string{config.AliasControlPlane, config.RoleControlPlane, config.RoleWorker}}
-	node.Properties["name"] = &schema{Type: text, Description: "name of the node, or the beginning of the names of several"}
+	node.Properties["role"] = &schema{
+		Enum: []string{config.AliasControlPlane, config.RoleControlPlane, config.RoleWorker},
+	}
+	node.Properties["name"] = &schema{
+		Type: text, Description: "name of the node, or the beginning of the names of several",
+	}
 	node.Properties["count"] = &schema{Type: types{"integer"}, Description: "number of equal nodes"}
 	node.Properties["hostImage"] = &schema{Enum: config.HostImages}
-	node.Properties["dockerVersion"] = &schema{Type: text, Description: "version of Docker on the node, instead of hostImage"}
-	node.Properties["address"] = &schema{Type: text, Description: "address of the machine, or its name in ~/.ssh/config"}
+	node.Properties["dockerVersion"] = &schema{
+		Type: text, Description: "version of Docker on the node, instead of hostImage",
+	}
+	node.Properties["address"] = &schema{
+		Type: text, Description: "address of the machine, or its name in ~/.ssh/config",
+	}
 	node.Properties["ssh"] = block("what differs from the field ssh of the cluster")
 	for _, name := range connection.NodeFields {
 		s, _ := config.Find("ssh." + name)

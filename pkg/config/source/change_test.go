@@ -40,7 +40,8 @@ func TestWhatCannotChangeStays(t *testing.T) {
 		switch {
 		case c.refused == "" && len(refused) > 0, c.refused != "" && len(refused) != 1:
 			t.Errorf("%s: refused are %+v", name, refused)
-		case c.refused != "" && (refused[0].Field != c.refused || refused[0].Given != c.value || refused[0].InForce == c.value):
+		case c.refused != "" &&
+			(refused[0].Field != c.refused || refused[0].Given != c.value || refused[0].InForce == c.value):
 			t.Errorf("%s: refused is %+v", name, refused[0])
 		}
 		if kept.ServiceNetwork.String() != "10.97.0.0/16" || kept.HostName != "a" {

@@ -20,8 +20,10 @@ func TestComponentNames(t *testing.T) {
 		{"scheduler-arg", "leader-elect-lease-duration=20s", ""},
 		{"etcd-arg", "feature-gates=InitialCorruptCheck=true", ""},
 		{"feature-gates", "AllAlpha=false,APIServerIdentity=true", ""},
-		{"apiserver-arg", "enable-admision-plugins=x", `"enable-admision-plugins": is no flag of kube-apiserver v1.37.2, did you mean enable-admission-plugins?`},
-		{"scheduler-arg", "node-monitor-grace-period=20s", "is no flag of kube-scheduler v1.37.2; --help of the component"},
+		{"apiserver-arg", "enable-admision-plugins=x",
+			`"enable-admision-plugins": is no flag of kube-apiserver v1.37.2, did you mean enable-admission-plugins?`},
+		{"scheduler-arg", "node-monitor-grace-period=20s",
+			"is no flag of kube-scheduler v1.37.2; --help of the component"},
 		{"etcd-arg", "snapshot-cout=1", "did you mean snapshot-count?"},
 		{"apiserver-arg", "etcd-servers=http://x", "cannot be set here: the API server uses the etcd"},
 		{"apiserver-arg", "secure-port=1", "use apiServerPort"},
@@ -45,18 +47,23 @@ func TestComponentNames(t *testing.T) {
 		{"kube-proxy-config", "{featureGates: {A: true}}", "use featureGates"},
 		{"kube-proxy-config", "{conntrack: {min: 1}}", "may not write the sysctls"},
 		{"audit-policy", "{apiVersion: audit.k8s.io/v1, kind: Policy, rules: [{level: Metadata}]}", ""},
-		{"audit-policy", "{apiVersion: audit.k8s.io/v1, kind: Policy, rules: [{levl: Metadata}]}", `unknown field "levl"`},
-		{"audit-policy", "{apiVersion: audit.k8s.io/v1, kind: Policy, rules: [{level: Much}]}", "is no policy that the API server accepts"},
+		{"audit-policy", "{apiVersion: audit.k8s.io/v1, kind: Policy, rules: [{levl: Metadata}]}",
+			`unknown field "levl"`},
+		{"audit-policy", "{apiVersion: audit.k8s.io/v1, kind: Policy, rules: [{level: Much}]}",
+			"is no policy that the API server accepts"},
 		{"audit-policy", "{apiVersion: audit.k8s.io/v1, kind: Policy}", "is no policy that the API server accepts"},
-		{"audit-policy", "{kind: Policy, rules: [{level: Metadata}]}", `must have the lines "apiVersion: audit.k8s.io/v1"`},
+		{"audit-policy", "{kind: Policy, rules: [{level: Metadata}]}",
+			`must have the lines "apiVersion: audit.k8s.io/v1"`},
 		{"audit-policy-file", "/nowhere", "auditPolicyFile: Invalid value"},
 		{"audit-policy-file", "load.go", "auditPolicyFile: Invalid value: \"load.go\": its content must be fields"},
 		{"oidc-issuer-url", "https://id.example.com", "oidc.clientID: Required value"},
-		{"oidc-issuer-url", "http://id.example.com", "oidc.issuerURL: Invalid value: \"http://id.example.com\": must be an https URL"},
+		{"oidc-issuer-url", "http://id.example.com",
+			"oidc.issuerURL: Invalid value: \"http://id.example.com\": must be an https URL"},
 		{"oidc-client-id", "x", "oidc.issuerURL: Required value"},
 		{"oidc-groups-prefix", "-", "must be a word that no group"},
 		{"oidc-ca", "nothing", "must be certificates in PEM"},
-		{"feature-gates", "APIServerIdentiy=true", "is no alpha or beta feature gate of Kubernetes v1.37.2, did you mean APIServerIdentity?"},
+		{"feature-gates", "APIServerIdentiy=true",
+			"is no alpha or beta feature gate of Kubernetes v1.37.2, did you mean APIServerIdentity?"},
 		{"apiserver-arg", "--v=4", "must be NAME=VALUE"},
 		{"apiserver-arg", "v", "must be NAME=VALUE"},
 		{"apiserver-arg", "{v: [1]}", "must be NAME=VALUE"},
@@ -89,7 +96,8 @@ featureGates: {APIServerIdentity: true, AllAlpha: false}
 	must.NoError(t, err)
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	AddFlags(flags, config.Master)
-	if err := flags.Parse([]string{"--apiserver-arg=v=4", "--apiserver-arg", "enable-admission-plugins=AlwaysPullImages,NamespaceExists",
+	if err := flags.Parse([]string{"--apiserver-arg=v=4", "--apiserver-arg",
+		"enable-admission-plugins=AlwaysPullImages,NamespaceExists",
 		"--etcd-arg={snapshot-count: 20000}", "--feature-gates", "APIServerIdentity=true,AllAlpha=false"}); err != nil {
 		t.Fatal(err)
 	}
@@ -101,8 +109,11 @@ featureGates: {APIServerIdentity: true, AllAlpha: false}
 	must.NoError(t, err)
 	joined, err := file.WithShared(config.Default(), file.Shared(fromFlags))
 	must.NoError(t, err)
-	for name, got := range map[string]config.Config{"file": fromFile, "flags": fromFlags, "saved": kept, "joined": joined} {
-		if got := got.ExtraArgs("kube-apiserver"); len(got) != 3 || got["v"] != "4" || got["feature-gates"] != "APIServerIdentity=true,AllAlpha=false" ||
+	for name, got := range map[string]config.Config{
+		"file": fromFile, "flags": fromFlags, "saved": kept, "joined": joined,
+	} {
+		if got := got.ExtraArgs("kube-apiserver"); len(got) != 3 || got["v"] != "4" ||
+			got["feature-gates"] != "APIServerIdentity=true,AllAlpha=false" ||
 			got["enable-admission-plugins"] != "AlwaysPullImages,NamespaceExists" {
 			t.Errorf("%s: kube-apiserver has %v", name, got)
 		}
@@ -114,8 +125,9 @@ featureGates: {APIServerIdentity: true, AllAlpha: false}
 
 func TestMistypedBlocks(t *testing.T) {
 	for file, want := range map[string]string{
-		"components: {apiServer: {extraArgs: {v: 1}}}":     "components.apiServer: unknown field",
-		"components: {apiserver: {extraArg: {v: 1}}}":      "components.apiserver.extraArg: unknown field, did you mean components.apiserver.extraArgs?",
+		"components: {apiServer: {extraArgs: {v: 1}}}": "components.apiServer: unknown field",
+		"components: {apiserver: {extraArg: {v: 1}}}": "components.apiserver.extraArg: unknown field, did you " +
+			"mean components.apiserver.extraArgs?",
 		"components: {apiserver: [v]}":                     "components.apiserver: must be a block of fields",
 		"components: {apiserver: {extraArgs: [a]}}":        "components.apiserver.extraArgs: ",
 		"components: {apiserver: {extraArgs: {v: [1,2]}}}": "must be names with single values",

@@ -12,8 +12,10 @@ import (
 // can be kept and read again.
 func FuzzFile(f *testing.F) {
 	for _, text := range []string{
-		"", head, head + "networking:\n  podCIDR: 10.1.0.0/16\n", head + "registry: {address: reg:5000/k8s, username: me, password: hunter2hunter2}\n",
-		head + "token: [a]\n", "kind: &a [*a]\n", head + "---\n" + head, "\xff\xfe", "{\"apiVersion\": \"kube-bootstrap.dev/v1alpha1\"}", head + "token: hunter2hunter2\n",
+		"", head, head + "networking:\n  podCIDR: 10.1.0.0/16\n",
+		head + "registry: {address: reg:5000/k8s, username: me, password: hunter2hunter2}\n",
+		head + "token: [a]\n", "kind: &a [*a]\n", head + "---\n" + head, "\xff\xfe",
+		"{\"apiVersion\": \"kube-bootstrap.dev/v1alpha1\"}", head + "token: hunter2hunter2\n",
 	} {
 		f.Add(text)
 	}

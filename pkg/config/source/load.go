@@ -80,7 +80,8 @@ func readSecrets(c *config.Config, origins config.Origins) error {
 		}
 		data, err := readSmall(path)
 		if err != nil {
-			errs = append(errs, field.Invalid(field.NewPath(s.Field), path, fmt.Sprintf("must be a file that can be read: %v", err)))
+			errs = append(errs,
+				field.Invalid(field.NewPath(s.Field), path, fmt.Sprintf("must be a file that can be read: %v", err)))
 			continue
 		}
 		origins[s.Holds] = origins[s.Field]
@@ -121,17 +122,21 @@ func checkNodes(c config.Config, origins config.Origins) field.ErrorList {
 	for name, value := range map[string]int{"masters": c.Masters, "workers": c.Workers} {
 		if origins[name].Source != config.FromDefault {
 			errs = append(errs, field.Invalid(field.NewPath(name), value,
-				fmt.Sprintf("nodes (%s) says which nodes there are; leave %s (%s) out, or nodes", origins[config.NodesField].Where, name, origins[name].Where)))
+				fmt.Sprintf("nodes (%s) says which nodes there are; leave %s (%s) out, or nodes",
+					origins[config.NodesField].Where, name, origins[name].Where)))
 		}
 	}
 	if !slices.ContainsFunc(c.Nodes, func(n config.NodeEntry) bool { return n.Role == config.RoleControlPlane }) {
-		errs = append(errs, field.Required(field.NewPath(config.NodesField), "one with role control-plane ("+origins[config.NodesField].Where+")"))
+		errs = append(errs, field.Required(field.NewPath(config.NodesField),
+			"one with role control-plane ("+origins[config.NodesField].Where+")"))
 	}
 	named := map[string]int{}
 	for i, n := range c.Nodes {
 		if other, twice := named[n.Name]; twice && n.Name != "" {
 			at := field.NewPath(config.NodesField).Index(i).Child("name")
-			errs = append(errs, field.Invalid(at, n.Name, fmt.Sprintf("is that of nodes[%d] (%s); choose another", other, origins[at.String()].Where)))
+			errs = append(errs,
+				field.Invalid(at, n.Name,
+					fmt.Sprintf("is that of nodes[%d] (%s); choose another", other, origins[at.String()].Where)))
 		}
 		named[n.Name] = i
 	}

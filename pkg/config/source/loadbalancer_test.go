@@ -10,8 +10,11 @@ import (
 
 // The addresses of a host are refused, and accepted together with the addon.
 func TestLoadBalancerAddressesOfAHost(t *testing.T) {
-	for address, want := range map[string]string{"10.0.0.15": "has the ipAddress 10.0.0.15; choose addresses that no machine has", "10.0.0.5": ""} {
-		cfg, _, err := Load("", hostEnv("KUBE_BOOTSTRAP_ADDONS", config.AddonMetalLB, "KUBE_BOOTSTRAP_LOAD_BALANCER_ADDRESSES", "10.0.0.10-10.0.0.20", "IP_ADDRESS", address), nil)
+	for address, want := range map[string]string{
+		"10.0.0.15": "has the ipAddress 10.0.0.15; choose addresses that no machine has", "10.0.0.5": "",
+	} {
+		cfg, _, err := Load("", hostEnv("KUBE_BOOTSTRAP_ADDONS", config.AddonMetalLB,
+			"KUBE_BOOTSTRAP_LOAD_BALANCER_ADDRESSES", "10.0.0.10-10.0.0.20", "IP_ADDRESS", address), nil)
 		must.NoError(t, err)
 		text := ""
 		if err := cfg.Validate(config.RoleControlPlane).ToAggregate(); err != nil {

@@ -22,7 +22,8 @@ func made(t *testing.T, pairs ...string) (m config.ClusterRecord) {
 }
 
 func TestWhatIsNotSaidIsAsTheClusterWasMade(t *testing.T) {
-	m := made(t, "KUBE_BOOTSTRAP_DIND_SUBNET", "10.200.0.0/16", "FLANNEL_BACKEND", "host-gw", "KUBE_BOOTSTRAP_SERVICE_NETWORK", "10.97.0.0/16")
+	m := made(t, "KUBE_BOOTSTRAP_DIND_SUBNET", "10.200.0.0/16", "FLANNEL_BACKEND", "host-gw",
+		"KUBE_BOOTSTRAP_SERVICE_NETWORK", "10.97.0.0/16")
 	m.Defaults["kubernetesVersion"] = "v1.34.4" // default of an older program
 	delete(m.Defaults, "balancerPort")          // a setting that it did not have
 	m.Given["tomorrow"] = "x"                   // a setting of a newer program
@@ -33,7 +34,8 @@ func TestWhatIsNotSaidIsAsTheClusterWasMade(t *testing.T) {
 	if len(all) > 0 {
 		t.Errorf("differs: %v", all)
 	}
-	if cfg.DindSubnet.String() != "10.200.0.0/16" || cfg.FlannelBackend != "host-gw" || cfg.KubernetesVersion != "v1.34.4" || cfg.BalancerPort != 6440 {
+	if cfg.DindSubnet.String() != "10.200.0.0/16" || cfg.FlannelBackend != "host-gw" ||
+		cfg.KubernetesVersion != "v1.34.4" || cfg.BalancerPort != 6440 {
 		t.Errorf("%+v", cfg)
 	}
 	if errs := cfg.Validate(""); len(errs) > 0 {
@@ -48,15 +50,19 @@ func TestWhatIsNotSaidIsAsTheClusterWasMade(t *testing.T) {
 	if strings.Contains(args, "--balancer-port") {
 		t.Errorf("a default is handed on: %s", args)
 	}
-	if again := cfg.Record(origins); again.Given["flannelBackend"] != "host-gw" || again.Defaults["kubernetesVersion"] != "v1.34.4" {
+	if again := cfg.Record(origins); again.Given["flannelBackend"] != "host-gw" ||
+		again.Defaults["kubernetesVersion"] != "v1.34.4" {
 		t.Errorf("the next record: %+v", again)
 	}
 }
 
 func TestWhatIsSaidOtherwiseDiffers(t *testing.T) {
 	m := made(t, "FLANNEL_BACKEND", "host-gw", "RESTART_POLICY", "always")
-	file := write(t, "apiVersion: "+config.APIVersion+"\nkind: Cluster\nflannelBackend: vxlan\ndindSubnet: 10.192.0.0/16\n")
-	cfg, origins, err := Load(file, ClusterEnv(env("K8S_DIND_ETCD_VERSION", "3.6.1", "RESTART_POLICY", "no", "K8S_VERSION", m.Defaults["kubernetesVersion"])), nil)
+	file := write(t, "apiVersion: "+config.APIVersion+
+		"\nkind: Cluster\nflannelBackend: vxlan\ndindSubnet: 10.192.0.0/16\n")
+	cfg, origins, err := Load(file,
+		ClusterEnv(env("K8S_DIND_ETCD_VERSION", "3.6.1", "RESTART_POLICY", "no", "K8S_VERSION",
+			m.Defaults["kubernetesVersion"])), nil)
 	must.NoError(t, err)
 	_, all, err := cfg.WithRecord(m, origins)
 	must.NoError(t, err)

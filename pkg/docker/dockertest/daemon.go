@@ -34,8 +34,11 @@ func Start(t *testing.T) (engine *docker.Engine, containerdSocket string) {
 	go func() {
 		// In a network namespace of its own: with --bridge=none dockerd deletes the
 		// link docker0 when it starts, which belongs to the Docker of the machine.
-		_, err := host.Command{Stdout: &log, Stderr: &log, Args: []string{"unshare", "-n", "dockerd", "-H", "unix://" + socket, "-p", dir + "/pid", "--data-root", dir + "/data",
-			"--exec-root", dir + "/exec", "--bridge=none", "--iptables=false", "--ip-masq=false", "--storage-driver=vfs"}}.Run(ctx)
+		_, err := host.Command{Stdout: &log, Stderr: &log,
+			Args: []string{"unshare", "-n", "dockerd", "-H", "unix://" + socket, "-p", dir + "/pid",
+				"--data-root", dir + "/data",
+				"--exec-root", dir + "/exec", "--bridge=none", "--iptables=false", "--ip-masq=false",
+				"--storage-driver=vfs"}}.Run(ctx)
 		ended <- err
 	}()
 	t.Cleanup(func() {

@@ -47,7 +47,10 @@ func Running(ctx context.Context, engine *docker.Engine) (all []RunningContainer
 			return nil, err
 		}
 		now := found.Container
-		all = append(all, RunningContainer{ID: c.ID, Name: strings.TrimPrefix(now.Name, "/"), Paused: now.State.Paused, AutoRemove: now.HostConfig.AutoRemove})
+		all = append(all, RunningContainer{
+			ID: c.ID, Name: strings.TrimPrefix(now.Name, "/"), Paused: now.State.Paused,
+			AutoRemove: now.HostConfig.AutoRemove,
+		})
 	}
 	return all, nil
 }
@@ -78,7 +81,9 @@ func Start(ctx context.Context, engine *docker.Engine, all []RunningContainer) (
 	return failed
 }
 
-func startEach(ctx context.Context, engine *docker.Engine, all []RunningContainer) (again []RunningContainer, failed []error) {
+func startEach(
+	ctx context.Context, engine *docker.Engine, all []RunningContainer,
+) (again []RunningContainer, failed []error) {
 	errs := make([]error, len(all))
 	var group errgroup.Group
 	group.SetLimit(startedAtOnce)
@@ -112,8 +117,11 @@ func bringBack(ctx context.Context, engine *docker.Engine, c RunningContainer) e
 	if !c.Paused {
 		return nil
 	}
-	if _, err := engine.ContainerPause(ctx, c.ID, client.ContainerPauseOptions{}); err != nil && !errdefs.IsConflict(err) { // it is paused already
-		return fmt.Errorf("container %s: it is not paused any more: %w; pause it with `docker pause %[1]s`", c.Name, err)
+	// it is paused already
+	if _, err := engine.ContainerPause(ctx, c.ID, client.ContainerPauseOptions{}); err != nil &&
+		!errdefs.IsConflict(err) {
+		return fmt.Errorf("container %s: it is not paused any more: %w; pause it with `docker pause %[1]s`",
+			c.Name, err)
 	}
 	return nil
 }
@@ -123,5 +131,6 @@ func stillRuns(ctx context.Context, engine *docker.Engine, c RunningContainer) e
 	if _, runs, err := engine.Process(ctx, c.ID); err != nil || runs {
 		return err
 	}
-	return fmt.Errorf("container %s: Docker has removed it when it stopped, because it was started with --rm; create it again", c.Name)
+	return fmt.Errorf("container %s: Docker has removed it when it stopped, because it was started with --rm; create "+
+		"it again", c.Name)
 }

@@ -81,7 +81,8 @@ func (g Gate) Serve(ctx context.Context) error {
 		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return g.serving() },
 	}
 	server.HTTP2 = &http.HTTP2Config{
-		SendPingTimeout: pingAfter, PingTimeout: pingLimit, WriteByteTimeout: pingLimit, MaxConcurrentStreams: mostCalls,
+		SendPingTimeout: pingAfter, PingTimeout: pingLimit, WriteByteTimeout: pingLimit,
+		MaxConcurrentStreams: mostCalls,
 	}
 	server.ErrorLog = log.New(io.Discard, "", 0) // the handshakes of strangers
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
@@ -113,7 +114,8 @@ type server struct {
 
 // handler passes gRPC calls, and answers the probes of balancers.
 func (s *server) handler() http.Handler {
-	calls := grpc.NewServer(grpc.ForceServerCodecV2(frames{}), grpc.UnknownServiceHandler(s.pass), grpc.MaxRecvMsgSize(requestLimit))
+	calls := grpc.NewServer(grpc.ForceServerCodecV2(frames{}), grpc.UnknownServiceHandler(s.pass),
+		grpc.MaxRecvMsgSize(requestLimit))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.ProtoMajor == 2 && strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc"):

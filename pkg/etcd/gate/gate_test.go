@@ -40,7 +40,8 @@ func run(t *testing.T, ip string) running {
 	g := Gate{
 		IP: ip, Readable: []string{network}, Leases: network + "subnets/",
 		Serving: func() (*tls.Config, error) {
-			return &tls.Config{Certificates: []tls.Certificate{own}, ClientCAs: r.pool(), MinVersion: tls.VersionTLS12}, nil
+			return &tls.Config{Certificates: []tls.Certificate{own}, ClientCAs: r.pool(), MinVersion: tls.VersionTLS12},
+				nil
 		},
 		Healthy: func(context.Context) error { return nil },
 		Host: func(user string) string {
@@ -106,7 +107,11 @@ func TestWhoMayCall(t *testing.T) {
 		"root":        func(c *clientv3.Client) error { _, err := c.Get(t.Context(), network); return err },
 		"flannel:web": func(c *clientv3.Client) error { _, err := c.MemberList(t.Context()); return err },
 	} {
-		config := clientv3.Config{Endpoints: []string{"https://" + r.address}, TLS: r.client(r.pair(t, pki.CertificateRequest{CommonName: user, Client: true})), Logger: zap.NewNop()}
+		config := clientv3.Config{
+			Endpoints: []string{"https://" + r.address},
+			TLS:       r.client(r.pair(t, pki.CertificateRequest{CommonName: user, Client: true})),
+			Logger:    zap.NewNop(),
+		}
 		client, err := clientv3.New(config)
 		must.NoError(t, err)
 		defer client.Close()
@@ -134,7 +139,12 @@ func TestAHostHasFewConnections(t *testing.T) {
 // TestMoreCertificatesGiveNoMoreAccess: a worker may request any number of certificates, each
 // for another user of etcd.
 func TestMoreCertificatesGiveNoMoreAccess(t *testing.T) {
-	s := &server{hosts: map[string]*access{}, Gate: Gate{Etcd: "127.0.0.1:1", As: func(string) (*tls.Config, error) { return &tls.Config{MinVersion: tls.VersionTLS12}, nil }}}
+	s := &server{
+		hosts: map[string]*access{}, Gate: Gate{
+			Etcd: "127.0.0.1:1",
+			As:   func(string) (*tls.Config, error) { return &tls.Config{MinVersion: tls.VersionTLS12}, nil },
+		},
+	}
 	defer s.close()
 	a, _, err := s.access("web", "flannel:web:00000000")
 	must.NoError(t, err)

@@ -111,7 +111,9 @@ func (s *server) await(ctx context.Context, r rule, a *access, conn *grpc.Client
 }
 
 // requests passes the requests of a call until the worker has sent the last one.
-func (s *server) requests(ctx context.Context, r rule, host string, worker grpc.ServerStream, etcd grpc.ClientStream, limit *rate.Limiter) error {
+func (s *server) requests(
+	ctx context.Context, r rule, host string, worker grpc.ServerStream, etcd grpc.ClientStream, limit *rate.Limiter,
+) error {
 	for n := 0; ; n++ {
 		var request frame
 		if err := worker.RecvMsg(&request); errors.Is(err, io.EOF) {
@@ -175,7 +177,8 @@ func (s *server) access(host, user string) (*access, *grpc.ClientConn, error) {
 	a := s.hosts[host]
 	if a == nil {
 		a = &access{conns: map[string]*grpc.ClientConn{}, calls: semaphore.NewWeighted(mostCalls),
-			requests: rate.NewLimiter(requestsPerSecond, mostAtOnce), writes: rate.NewLimiter(writesPerSecond, mostWrites)}
+			requests: rate.NewLimiter(requestsPerSecond, mostAtOnce),
+			writes:   rate.NewLimiter(writesPerSecond, mostWrites)}
 		s.hosts[host] = a
 	}
 	if conn := a.conns[user]; conn != nil {
@@ -206,7 +209,8 @@ func (s *server) connect(user string) (*grpc.ClientConn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return grpc.NewClient("passthrough:///"+s.Etcd, grpc.WithTransportCredentials(credentials.NewTLS(trust)), grpc.WithIdleTimeout(quietConnection),
+	return grpc.NewClient("passthrough:///"+s.Etcd, grpc.WithTransportCredentials(credentials.NewTLS(trust)),
+		grpc.WithIdleTimeout(quietConnection),
 		grpc.WithReadBufferSize(smallBuffer), grpc.WithWriteBufferSize(smallBuffer),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(mostAnswer)))
 }

@@ -28,33 +28,40 @@ type rule struct {
 // revokes a lease that it could not attach: without that, the lease ends by itself. A lease
 // belongs to no user, so a worker could revoke that of another host.
 var rules = map[string]rule{
-	"/etcdserverpb.KV/Range": {message: &etcdserverpb.RangeRequest{}, check: func(_ context.Context, s *server, _ string, m proto.Message) error {
-		r := m.(*etcdserverpb.RangeRequest)
-		return errors.Join(only(r, "key", "range_end", "limit", "serializable"), s.readable(r.Key, r.RangeEnd))
-	}},
-	"/etcdserverpb.Watch/Watch": {message: &etcdserverpb.WatchRequest{}, check: func(_ context.Context, s *server, _ string, m proto.Message) error {
-		return s.watch(m.(*etcdserverpb.WatchRequest))
-	}},
-	"/etcdserverpb.KV/Put": {message: &etcdserverpb.PutRequest{}, writes: true, check: func(ctx context.Context, s *server, host string, m proto.Message) error {
-		return s.put(ctx, host, m.(*etcdserverpb.PutRequest))
-	}},
-	"/etcdserverpb.KV/Txn": {message: &etcdserverpb.TxnRequest{}, writes: true, check: func(ctx context.Context, s *server, host string, m proto.Message) error {
-		return s.create(ctx, host, m.(*etcdserverpb.TxnRequest))
-	}},
-	"/etcdserverpb.KV/DeleteRange": {message: &etcdserverpb.DeleteRangeRequest{}, writes: true, check: func(_ context.Context, s *server, _ string, m proto.Message) error {
-		r := m.(*etcdserverpb.DeleteRangeRequest)
-		return errors.Join(only(r, "key"), s.isLease(r.Key))
-	}},
-	"/etcdserverpb.Lease/LeaseGrant": {message: &etcdserverpb.LeaseGrantRequest{}, writes: true, check: func(_ context.Context, _ *server, _ string, m proto.Message) error {
-		r := m.(*etcdserverpb.LeaseGrantRequest)
-		if r.TTL < 1 || r.TTL > longestLease {
-			return fmt.Errorf("TTL: %d is not between 1 and %d seconds", r.TTL, longestLease)
-		}
-		return only(r, "TTL")
-	}},
-	"/etcdserverpb.Lease/LeaseTimeToLive": {message: &etcdserverpb.LeaseTimeToLiveRequest{}, check: func(_ context.Context, _ *server, _ string, m proto.Message) error {
-		return only(m, "ID")
-	}},
+	"/etcdserverpb.KV/Range": {message: &etcdserverpb.RangeRequest{},
+		check: func(_ context.Context, s *server, _ string, m proto.Message) error {
+			r := m.(*etcdserverpb.RangeRequest)
+			return errors.Join(only(r, "key", "range_end", "limit", "serializable"), s.readable(r.Key, r.RangeEnd))
+		}},
+	"/etcdserverpb.Watch/Watch": {message: &etcdserverpb.WatchRequest{},
+		check: func(_ context.Context, s *server, _ string, m proto.Message) error {
+			return s.watch(m.(*etcdserverpb.WatchRequest))
+		}},
+	"/etcdserverpb.KV/Put": {message: &etcdserverpb.PutRequest{}, writes: true,
+		check: func(ctx context.Context, s *server, host string, m proto.Message) error {
+			return s.put(ctx, host, m.(*etcdserverpb.PutRequest))
+		}},
+	"/etcdserverpb.KV/Txn": {message: &etcdserverpb.TxnRequest{}, writes: true,
+		check: func(ctx context.Context, s *server, host string, m proto.Message) error {
+			return s.create(ctx, host, m.(*etcdserverpb.TxnRequest))
+		}},
+	"/etcdserverpb.KV/DeleteRange": {message: &etcdserverpb.DeleteRangeRequest{}, writes: true,
+		check: func(_ context.Context, s *server, _ string, m proto.Message) error {
+			r := m.(*etcdserverpb.DeleteRangeRequest)
+			return errors.Join(only(r, "key"), s.isLease(r.Key))
+		}},
+	"/etcdserverpb.Lease/LeaseGrant": {message: &etcdserverpb.LeaseGrantRequest{}, writes: true,
+		check: func(_ context.Context, _ *server, _ string, m proto.Message) error {
+			r := m.(*etcdserverpb.LeaseGrantRequest)
+			if r.TTL < 1 || r.TTL > longestLease {
+				return fmt.Errorf("TTL: %d is not between 1 and %d seconds", r.TTL, longestLease)
+			}
+			return only(r, "TTL")
+		}},
+	"/etcdserverpb.Lease/LeaseTimeToLive": {message: &etcdserverpb.LeaseTimeToLiveRequest{},
+		check: func(_ context.Context, _ *server, _ string, m proto.Message) error {
+			return only(m, "ID")
+		}},
 }
 
 // check returns an error unless a host may send these bytes in a call.
@@ -125,10 +132,12 @@ func (s *server) create(ctx context.Context, host string, r *etcdserverpb.TxnReq
 		return errors.New("a worker may only create one key in a transaction")
 	}
 	missing, put := r.Compare[0], r.Success[0].GetRequestPut()
-	if missing.Target != etcdserverpb.Compare_VERSION || missing.Result != etcdserverpb.Compare_EQUAL || missing.GetVersion() != 0 || !bytes.Equal(missing.Key, put.Key) {
+	if missing.Target != etcdserverpb.Compare_VERSION || missing.Result != etcdserverpb.Compare_EQUAL ||
+		missing.GetVersion() != 0 || !bytes.Equal(missing.Key, put.Key) {
 		return errors.New("a worker may only create a key that does not exist")
 	}
-	if err := errors.Join(only(missing, "key", "target", "result", "version"), only(r.Success[0], "request_put")); err != nil {
+	if err := errors.Join(only(missing, "key", "target", "result", "version"),
+		only(r.Success[0], "request_put")); err != nil {
 		return err
 	}
 	return s.put(ctx, host, put)

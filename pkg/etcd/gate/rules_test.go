@@ -68,7 +68,9 @@ func opTxn(t *etcdserverpb.TxnRequest) *etcdserverpb.RequestOp {
 }
 
 func opRange(key string) *etcdserverpb.RequestOp {
-	return &etcdserverpb.RequestOp{Request: &etcdserverpb.RequestOp_RequestRange{RequestRange: &etcdserverpb.RangeRequest{Key: []byte(key)}}}
+	return &etcdserverpb.RequestOp{
+		Request: &etcdserverpb.RequestOp_RequestRange{RequestRange: &etcdserverpb.RangeRequest{Key: []byte(key)}},
+	}
 }
 
 func missing(key string) *etcdserverpb.Compare {
@@ -87,10 +89,20 @@ func create(c *etcdserverpb.WatchCreateRequest) *etcdserverpb.WatchRequest {
 func TestWhatFlanneldAsks(t *testing.T) {
 	for _, r := range []request{
 		{"the configuration", kv + "Range", &etcdserverpb.RangeRequest{Key: []byte(network + "config")}},
-		{"all leases", kv + "Range", &etcdserverpb.RangeRequest{Key: []byte(network + "subnets"), RangeEnd: prefixEnd(network + "subnets"), Serializable: true}},
-		{"the control planes", kv + "Range", &etcdserverpb.RangeRequest{Key: []byte("/kube-bootstrap/control-planes/"), RangeEnd: prefixEnd("/kube-bootstrap/control-planes/")}},
-		{"the leases from now on", watching, create(&etcdserverpb.WatchCreateRequest{Key: []byte(network + "subnets"), RangeEnd: prefixEnd(network + "subnets"), StartRevision: 9})},
-		{"no more", watching, &etcdserverpb.WatchRequest{RequestUnion: &etcdserverpb.WatchRequest_CancelRequest{CancelRequest: &etcdserverpb.WatchCancelRequest{WatchId: 1}}}},
+		{"all leases", kv + "Range", &etcdserverpb.RangeRequest{
+			Key: []byte(network + "subnets"), RangeEnd: prefixEnd(network + "subnets"), Serializable: true,
+		}},
+		{"the control planes", kv + "Range", &etcdserverpb.RangeRequest{
+			Key: []byte("/kube-bootstrap/control-planes/"), RangeEnd: prefixEnd("/kube-bootstrap/control-planes/"),
+		}},
+		{"the leases from now on", watching, create(&etcdserverpb.WatchCreateRequest{
+			Key: []byte(network + "subnets"), RangeEnd: prefixEnd(network + "subnets"), StartRevision: 9,
+		})},
+		{"no more", watching, &etcdserverpb.WatchRequest{
+			RequestUnion: &etcdserverpb.WatchRequest_CancelRequest{
+				CancelRequest: &etcdserverpb.WatchCancelRequest{WatchId: 1},
+			},
+		}},
 		{"a lease", leasing + "LeaseGrant", &etcdserverpb.LeaseGrantRequest{TTL: 86400}},
 		{"the age of a lease", leasing + "LeaseTimeToLive", &etcdserverpb.LeaseTimeToLiveRequest{ID: 7}},
 		{"its subnet", kv + "Txn", txn(missing(own), opPut(put(own, lease)))},
@@ -116,19 +128,28 @@ func TestWhatAWorkerMustNotAsk(t *testing.T) {
 		return p
 	}
 	for _, r := range []request{
-		{"the Secrets", kv + "Range", &etcdserverpb.RangeRequest{Key: []byte("/registry/secrets/"), RangeEnd: prefixEnd("/registry/secrets/")}},
+		{"the Secrets", kv + "Range", &etcdserverpb.RangeRequest{
+			Key: []byte("/registry/secrets/"), RangeEnd: prefixEnd("/registry/secrets/"),
+		}},
 		{"everything", kv + "Range", &etcdserverpb.RangeRequest{Key: []byte{0}, RangeEnd: []byte{0}}},
-		{"everything after", kv + "Range", &etcdserverpb.RangeRequest{Key: []byte(network + "config"), RangeEnd: []byte{0}}},
-		{"a little more", kv + "Range", &etcdserverpb.RangeRequest{Key: []byte(network), RangeEnd: []byte("/coreos.com/network0\x00")}},
-		{"a range backwards", kv + "Range", &etcdserverpb.RangeRequest{Key: []byte(network + "z"), RangeEnd: []byte(network + "a")}},
+		{"everything after", kv + "Range",
+			&etcdserverpb.RangeRequest{Key: []byte(network + "config"), RangeEnd: []byte{0}}},
+		{"a little more", kv + "Range", &etcdserverpb.RangeRequest{
+			Key: []byte(network), RangeEnd: []byte("/coreos.com/network0\x00"),
+		}},
+		{"a range backwards", kv + "Range",
+			&etcdserverpb.RangeRequest{Key: []byte(network + "z"), RangeEnd: []byte(network + "a")}},
 		{"what was before", kv + "Range", &etcdserverpb.RangeRequest{Key: []byte(network + "config"), Revision: 1}},
-		{"a prefix of the prefix", kv + "Range", &etcdserverpb.RangeRequest{Key: []byte("/coreos.com/"), RangeEnd: prefixEnd(network)}},
+		{"a prefix of the prefix", kv + "Range",
+			&etcdserverpb.RangeRequest{Key: []byte("/coreos.com/"), RangeEnd: prefixEnd(network)}},
 		{"all changes after a key", watching, watch(&etcdserverpb.WatchCreateRequest{RangeEnd: []byte{0}})},
 		{"the values before", watching, watch(&etcdserverpb.WatchCreateRequest{PrevKv: true})},
 		{"the progress", watching, watch(&etcdserverpb.WatchCreateRequest{ProgressNotify: true})},
 		{"a number of its own", watching, watch(&etcdserverpb.WatchCreateRequest{WatchId: 9})},
 		{"nothing", watching, &etcdserverpb.WatchRequest{}},
-		{"the progress of all", watching, &etcdserverpb.WatchRequest{RequestUnion: &etcdserverpb.WatchRequest_ProgressRequest{ProgressRequest: &etcdserverpb.WatchProgressRequest{}}}},
+		{"the progress of all", watching, &etcdserverpb.WatchRequest{
+			RequestUnion: &etcdserverpb.WatchRequest_ProgressRequest{ProgressRequest: &etcdserverpb.WatchProgressRequest{}},
+		}},
 		{"an endless lease", leasing + "LeaseGrant", &etcdserverpb.LeaseGrantRequest{TTL: 1 << 40}},
 		{"a lease without a time", leasing + "LeaseGrant", &etcdserverpb.LeaseGrantRequest{}},
 		{"the lease of somebody", leasing + "LeaseGrant", &etcdserverpb.LeaseGrantRequest{TTL: 60, ID: 7}},
@@ -146,14 +167,24 @@ func TestWhatAWorkerMustNotAsk(t *testing.T) {
 		{"a nested read", kv + "Txn", txn(missing(own), opTxn(txn(missing(own), opRange("/registry/secrets/x"))))},
 		{"a read", kv + "Txn", txn(missing(own), opRange(own))},
 		{"two writes", kv + "Txn", txn(missing(own), opPut(put(own, lease)), opPut(put("/registry/x", lease)))},
-		{"the value before, in a transaction", kv + "Txn", txn(missing(own), opPut(ofLease(func(p *etcdserverpb.PutRequest) { p.PrevKv = true })))},
+		{"the value before, in a transaction", kv + "Txn",
+			txn(missing(own), opPut(ofLease(func(p *etcdserverpb.PutRequest) { p.PrevKv = true })))},
 		{"whether a Secret exists", kv + "Txn", txn(missing("/registry/secrets/x"), opPut(put(own, lease)))},
-		{"a range that exists", kv + "Txn", txn(&etcdserverpb.Compare{Key: []byte(own), RangeEnd: []byte{0}, TargetUnion: &etcdserverpb.Compare_Version{}}, opPut(put(own, lease)))},
-		{"a value", kv + "Txn", txn(&etcdserverpb.Compare{Key: []byte(own), Target: etcdserverpb.Compare_VALUE, TargetUnion: &etcdserverpb.Compare_Value{Value: []byte("x")}}, opPut(put(own, lease)))},
-		{"no condition", kv + "Txn", &etcdserverpb.TxnRequest{Success: []*etcdserverpb.RequestOp{opPut(put(own, lease))}}},
-		{"something else on failure", kv + "Txn", &etcdserverpb.TxnRequest{Compare: []*etcdserverpb.Compare{missing(own)},
-			Success: []*etcdserverpb.RequestOp{opPut(put(own, lease))}, Failure: []*etcdserverpb.RequestOp{opRange("/registry/secrets/x")}}},
-		{"all leases gone", kv + "DeleteRange", &etcdserverpb.DeleteRangeRequest{Key: []byte(own), RangeEnd: prefixEnd(network)}},
+		{"a range that exists", kv + "Txn",
+			txn(&etcdserverpb.Compare{Key: []byte(own), RangeEnd: []byte{0},
+				TargetUnion: &etcdserverpb.Compare_Version{}}, opPut(put(own, lease)))},
+		{"a value", kv + "Txn",
+			txn(&etcdserverpb.Compare{Key: []byte(own), Target: etcdserverpb.Compare_VALUE,
+				TargetUnion: &etcdserverpb.Compare_Value{Value: []byte("x")}}, opPut(put(own, lease)))},
+		{"no condition", kv + "Txn", &etcdserverpb.TxnRequest{
+			Success: []*etcdserverpb.RequestOp{opPut(put(own, lease))},
+		}},
+		{"something else on failure", kv + "Txn",
+			&etcdserverpb.TxnRequest{Compare: []*etcdserverpb.Compare{missing(own)},
+				Success: []*etcdserverpb.RequestOp{opPut(put(own, lease))},
+				Failure: []*etcdserverpb.RequestOp{opRange("/registry/secrets/x")}}},
+		{"all leases gone", kv + "DeleteRange",
+			&etcdserverpb.DeleteRangeRequest{Key: []byte(own), RangeEnd: prefixEnd(network)}},
 		{"what it deletes", kv + "DeleteRange", &etcdserverpb.DeleteRangeRequest{Key: []byte(own), PrevKv: true}},
 		{"the network gone", kv + "DeleteRange", &etcdserverpb.DeleteRangeRequest{Key: []byte(network + "config")}},
 	} {
@@ -179,8 +210,10 @@ func TestUnknownFieldsAreRefused(t *testing.T) {
 // TestOtherCallsAreRefused lists calls with which a worker could do harm.
 func TestOtherCallsAreRefused(t *testing.T) {
 	for _, call := range []string{
-		kv + "Compact", leasing + "LeaseRevoke", leasing + "LeaseLeases", leasing + "LeaseKeepAlive", "/etcdserverpb.Auth/UserAdd", "/etcdserverpb.Auth/Authenticate",
-		"/etcdserverpb.Auth/AuthDisable", "/etcdserverpb.Maintenance/Snapshot", "/etcdserverpb.Maintenance/Alarm", "/etcdserverpb.Cluster/MemberList",
+		kv + "Compact", leasing + "LeaseRevoke", leasing + "LeaseLeases", leasing + "LeaseKeepAlive",
+		"/etcdserverpb.Auth/UserAdd", "/etcdserverpb.Auth/Authenticate",
+		"/etcdserverpb.Auth/AuthDisable", "/etcdserverpb.Maintenance/Snapshot", "/etcdserverpb.Maintenance/Alarm",
+		"/etcdserverpb.Cluster/MemberList",
 		"/v3lockpb.Lock/Lock", "/v3electionpb.Election/Campaign", "/grpc.health.v1.Health/Check",
 	} {
 		if _, known := rules[call]; known {

@@ -40,7 +40,8 @@ func TestAwait(t *testing.T) {
 		t.Errorf("the wait for a file that does not exist ended with %v", err)
 	}
 	never := errors.New("never")
-	if err := Await(t.Context(), filepath.Join(dir, "missing"), func() (bool, error) { return false, never }); !errors.Is(err, never) {
+	if err := Await(t.Context(), filepath.Join(dir, "missing"),
+		func() (bool, error) { return false, never }); !errors.Is(err, never) {
 		t.Errorf("got %v, want the error of done", err)
 	}
 }

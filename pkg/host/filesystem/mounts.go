@@ -86,7 +86,9 @@ func mountedOnItself(all []*mountinfo.Info, dir string) bool {
 	if at.Mountpoint != dir {
 		return false
 	}
-	outer := around(slices.DeleteFunc(slices.Clone(all), func(m *mountinfo.Info) bool { return m.Mountpoint == dir }), dir)
+	outer := around(slices.DeleteFunc(slices.Clone(all), func(m *mountinfo.Info) bool {
+		return m.Mountpoint == dir
+	}), dir)
 	inside := strings.TrimPrefix(dir, strings.TrimSuffix(outer.Mountpoint, "/"))
 	return at.Major == outer.Major && at.Minor == outer.Minor && at.Root == strings.TrimSuffix(outer.Root, "/")+inside
 }

@@ -49,7 +49,8 @@ func Contract(t *testing.T, world func() string, s step.Step) {
 func settle(t *testing.T, ctx context.Context, s step.Step) step.Diff {
 	t.Helper()
 	left := check(t, ctx, s)
-	for end := time.Now().Add(2 * time.Minute); s.Waits && len(left) > 0 && time.Now().Before(end); left = check(t, ctx, s) {
+	for end := time.Now().Add(2 * time.Minute); s.Waits && len(left) > 0 &&
+		time.Now().Before(end); left = check(t, ctx, s) {
 		time.Sleep(100 * time.Millisecond)
 	}
 	return left

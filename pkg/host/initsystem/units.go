@@ -233,7 +233,8 @@ func EndSlice(ctx context.Context, name string) error {
 		return err
 	}
 	return step.Until(ctx, func(ctx context.Context) error {
-		return systemd{}.with(ctx, func(c *dbus.Conn) error { return stopUnits(ctx, c, name+".slice", name+"-*.slice") })
+		return systemd{}.with(ctx,
+			func(c *dbus.Conn) error { return stopUnits(ctx, c, name+".slice", name+"-*.slice") })
 	}, nil)
 }
 

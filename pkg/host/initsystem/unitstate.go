@@ -40,12 +40,14 @@ func awaitState(ctx context.Context, unit string, fits func(state any) bool) err
 	defer conn.Close()
 	const systemd, properties = "org.freedesktop.systemd1", "org.freedesktop.DBus.Properties"
 	path := bus.ObjectPath("/org/freedesktop/systemd1/unit/" + dbus.PathBusEscape(unit))
-	if err := conn.AddMatchSignalContext(ctx, bus.WithMatchObjectPath(path), bus.WithMatchInterface(properties)); err != nil {
+	if err := conn.AddMatchSignalContext(ctx, bus.WithMatchObjectPath(path),
+		bus.WithMatchInterface(properties)); err != nil {
 		return err
 	}
 	changed := make(chan *bus.Signal, 16)
 	conn.Signal(changed)
-	if err := conn.Object(systemd, "/org/freedesktop/systemd1").CallWithContext(ctx, systemd+".Manager.Subscribe", 0).Err; err != nil {
+	if err := conn.Object(systemd, "/org/freedesktop/systemd1").CallWithContext(ctx, systemd+".Manager.Subscribe",
+		0).Err; err != nil {
 		return err
 	}
 	for {

@@ -20,7 +20,8 @@ func TestStalled(t *testing.T) {
 }
 
 func TestWorked(t *testing.T) {
-	stat := "cpu  100 20 30 9999 40 0 6 4 50 0\ncpu0 50 10 15 5000 20 0 3 2 25 0\ncpu1 50 10 15 4999 20 0 3 2 25 0\nintr 1 2\n"
+	stat := "cpu  100 20 30 9999 40 0 6 4 50 0\ncpu0 50 10 15 5000 20 0 3 2 25 0\ncpu1 50 10 15 4999 20 0 3 2 25 " +
+		"0\nintr 1 2\n"
 	if got, want := worked([]byte(stat)), time.Second; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}

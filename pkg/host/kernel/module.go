@@ -157,7 +157,9 @@ func linkKindIn(namespace, kind string) (bool, error) {
 // BootModules lists the kernel modules that the user's configuration loads at boot.
 func BootModules(files host.Files) []string {
 	var all []string
-	for _, pattern := range []string{"/etc/modules", "/etc/modules-load.d/*.conf", "/usr/lib/modules-load.d/*.conf", "/run/modules-load.d/*.conf"} {
+	for _, pattern := range []string{
+		"/etc/modules", "/etc/modules-load.d/*.conf", "/usr/lib/modules-load.d/*.conf", "/run/modules-load.d/*.conf",
+	} {
 		for _, path := range files.Match(pattern) {
 			data, _ := files.Read(path) // an unreadable file lists no modules
 			all = append(all, strings.Fields(string(data))...)

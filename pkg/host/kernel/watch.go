@@ -36,7 +36,8 @@ const (
 // forwarding, and for each removed neighbour of a VXLAN link, until ctx ends. It
 // ignores veth links, the links of containers.
 func WatchNetwork(ctx context.Context, report func(Change)) error {
-	groups := uint32(1<<(unix.RTNLGRP_LINK-1) | 1<<(unix.RTNLGRP_IPV4_IFADDR-1) | 1<<(unix.RTNLGRP_IPV4_ROUTE-1) | 1<<(unix.RTNLGRP_IPV4_NETCONF-1) | 1<<(unix.RTNLGRP_NEIGH-1))
+	groups := uint32(1<<(unix.RTNLGRP_LINK-1) | 1<<(unix.RTNLGRP_IPV4_IFADDR-1) | 1<<(unix.RTNLGRP_IPV4_ROUTE-1) |
+		1<<(unix.RTNLGRP_IPV4_NETCONF-1) | 1<<(unix.RTNLGRP_NEIGH-1))
 	all := []Change{LinkChanged, RouteChanged, ForwardingChanged}
 	return watchKernel(ctx, unix.NETLINK_ROUTE, groups, all, networkChange, report)
 }
@@ -44,7 +45,8 @@ func WatchNetwork(ctx context.Context, report func(Change)) error {
 // WatchFirewall calls report whenever an nftables rule, chain or table is removed, until
 // ctx ends. The kernel does not report changes of iptables-legacy.
 func WatchFirewall(ctx context.Context, report func(Change)) error {
-	return watchKernel(ctx, unix.NETLINK_NETFILTER, 1<<(netfilterGroup-1), []Change{RulesRemoved}, firewallChange, report)
+	return watchKernel(ctx, unix.NETLINK_NETFILTER, 1<<(netfilterGroup-1), []Change{RulesRemoved},
+		firewallChange, report)
 }
 
 func networkChange(m syscall.NetlinkMessage) Change {
@@ -102,7 +104,10 @@ func firewallChange(m syscall.NetlinkMessage) Change {
 
 // watchKernel calls report with the change that what finds in each message, and with all
 // of them if the kernel dropped messages because the socket buffer was full.
-func watchKernel(ctx context.Context, protocol int, groups uint32, all []Change, what func(syscall.NetlinkMessage) Change, report func(Change)) error {
+func watchKernel(
+	ctx context.Context, protocol int, groups uint32, all []Change, what func(syscall.NetlinkMessage) Change,
+	report func(Change),
+) error {
 	socket, err := subscribe(protocol, groups)
 	if err != nil {
 		return err

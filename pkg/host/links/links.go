@@ -58,7 +58,9 @@ func wrap(what string, err error) error {
 // describe returns the state of a link, with the addresses that belong to it.
 func describe(l netlink.Link, addrs []netlink.Addr) Link {
 	at := l.Attrs()
-	link := Link{Name: at.Name, Type: l.Type(), Up: at.Flags&net.FlagUp != 0, MTU: at.MTU, MAC: at.HardwareAddr.String()}
+	link := Link{
+		Name: at.Name, Type: l.Type(), Up: at.Flags&net.FlagUp != 0, MTU: at.MTU, MAC: at.HardwareAddr.String(),
+	}
 	for _, a := range addrs {
 		if a.LinkIndex == at.Index {
 			link.Addrs = append(link.Addrs, prefix(a.IPNet))

@@ -45,7 +45,8 @@ func mainTable() ([]netlink.Route, error) {
 func DeleteRoutesVia(within netip.Prefix) error {
 	all, err := consistent(mainTable)
 	via := slices.DeleteFunc(all, func(r netlink.Route) bool {
-		return r.Dst == nil || len(r.Gw) == 0 || prefix(r.Dst).Bits() < within.Bits() || !within.Contains(prefix(r.Dst).Addr())
+		return r.Dst == nil || len(r.Gw) == 0 || prefix(r.Dst).Bits() < within.Bits() ||
+			!within.Contains(prefix(r.Dst).Addr())
 	})
 	return errors.Join(err, host.Each(via, func(r netlink.Route) error { return netlink.RouteDel(&r) }))
 }
@@ -90,7 +91,8 @@ type Names map[int]string
 // zero Addr for a directly connected address. ok is false if no route exists.
 func (n Names) RouteTo(addr netip.Addr) (link string, via netip.Addr, ok bool, err error) {
 	routes, err := netlink.RouteGet(addr.AsSlice())
-	if errors.Is(err, unix.ENETUNREACH) || errors.Is(err, unix.EHOSTUNREACH) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.EINVAL) {
+	if errors.Is(err, unix.ENETUNREACH) || errors.Is(err, unix.EHOSTUNREACH) || errors.Is(err, unix.EACCES) ||
+		errors.Is(err, unix.EINVAL) {
 		return "", via, false, nil // no route, or a route of type unreachable or prohibit
 	}
 	if err != nil || len(routes) == 0 {

@@ -34,7 +34,9 @@ func AddVxlan(v Vxlan) error {
 	}
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name, attrs.HardwareAddr, attrs.MTU = v.Name, mac, under.Attrs().MTU-vxlanOverhead
-	wanted := &netlink.Vxlan{LinkAttrs: attrs, VxlanId: v.ID, VtepDevIndex: under.Attrs().Index, SrcAddr: v.Local.AsSlice()}
+	wanted := &netlink.Vxlan{
+		LinkAttrs: attrs, VxlanId: v.ID, VtepDevIndex: under.Attrs().Index, SrcAddr: v.Local.AsSlice(),
+	}
 	err = netlink.LinkAdd(wanted)
 	if errors.Is(err, unix.EEXIST) {
 		err = replaceUnlike(wanted)
@@ -102,7 +104,9 @@ func PermanentNeighbours(name string) (Neighbours, error) {
 		return n, err
 	}
 	for _, family := range []int{netlink.FAMILY_V4, unix.AF_BRIDGE} {
-		entries, err := consistent(func() ([]netlink.Neigh, error) { return netlink.NeighList(link.Attrs().Index, family) })
+		entries, err := consistent(func() ([]netlink.Neigh, error) {
+			return netlink.NeighList(link.Attrs().Index, family)
+		})
 		if err != nil {
 			return n, fmt.Errorf("neighbours of %s: %w", name, err)
 		}

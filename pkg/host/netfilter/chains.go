@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"strconv"
 	"strings"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
@@ -24,7 +23,6 @@ func DeleteChains(ctx context.Context, selected func(chain string) bool) error {
 // fails if another program, such as Docker, has deleted one of the rules meanwhile.
 // It then lists the rules again.
 func deleteChains(ctx context.Context, program string, selected func(chain string) bool) error {
-	const tries = 3
 	for try := 1; ; try++ {
 		rules, err := host.Run(ctx, program+"-save") // iptables -S would create a table by listing it
 		if err != nil {
@@ -34,8 +32,7 @@ func deleteChains(ctx context.Context, program string, selected func(chain strin
 		if deletion == "" {
 			return nil
 		}
-		_, err = host.Command{Args: []string{program + "-restore", "-w", strconv.Itoa(lockSeconds), "--noflush"}, Stdin: strings.NewReader(deletion)}.Run(ctx)
-		if err == nil || try == tries {
+		if err := restore(ctx, program, deletion); err == nil || try == tries {
 			return err
 		}
 	}
@@ -58,9 +55,7 @@ func deletionOf(rules string, selected func(chain string) bool) string {
 				fmt.Fprintln(&jumps, "-D"+strings.TrimPrefix(line, "-A"))
 			}
 		}
-		if changes := jumps.String() + flushes.String() + deletions.String(); changes != "" {
-			all.WriteString("*" + table + "\n" + changes + "COMMIT\n")
-		}
+		all.WriteString(transaction(table, jumps.String()+flushes.String()+deletions.String()))
 	}
 	return all.String()
 }

@@ -58,7 +58,8 @@ COMMIT
 
 // TestWaitForTheLockIsLimited: the program that holds the lock of iptables may hang.
 func TestWaitForTheLockIsLimited(t *testing.T) {
-	hosttest.FakeProgram(t, "iptables-locked", `[ "$1" != --version ] || exec echo "iptables v1.8.9 (legacy)"; echo "$@" >&2; exit 4`)
+	hosttest.FakeProgram(t, "iptables-locked",
+		`[ "$1" != --version ] || exec echo "iptables v1.8.9 (legacy)"; echo "$@" >&2; exit 4`)
 	hosttest.FakeProgram(t, "iptables-locked-save", `printf '*nat\n:KUBE-A - [0:0]\nCOMMIT\n'`)
 	hosttest.FakeProgram(t, "iptables-locked-restore", `echo "$@" >&2; exit 4`)
 	chains, err := chainsOf(iptablesProgram{path: "iptables-locked"})
@@ -67,7 +68,8 @@ func TestWaitForTheLockIsLimited(t *testing.T) {
 		t.Error("list:", err)
 	}
 	all := func(string) bool { return true }
-	if err := deleteChains(t.Context(), "iptables-locked", all); err == nil || !strings.Contains(err.Error(), ": -w 30 --noflush") {
+	if err := deleteChains(t.Context(), "iptables-locked", all); err == nil ||
+		!strings.Contains(err.Error(), ": -w 30 --noflush") {
 		t.Error("deletion:", err)
 	}
 }

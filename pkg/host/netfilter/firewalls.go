@@ -38,7 +38,8 @@ func ChainsEverywhere(ctx context.Context, prefixes ...string) (found []string, 
 		for table, lines := range savedTables(rules) {
 			for _, line := range lines {
 				chain, is := savedChain(line)
-				if is && slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(chain, prefix) }) {
+				if is && slices.ContainsFunc(prefixes,
+					func(prefix string) bool { return strings.HasPrefix(chain, prefix) }) {
 					found = append(found, chain+" (table "+table+")")
 				}
 			}

@@ -11,13 +11,6 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
-// Rule is an iptables rule. Spec is its arguments: "-i", "flannel.1", "-j", "ACCEPT".
-type Rule struct {
-	Table, Chain string
-	Spec         []string
-	Last         bool // after the rules of others; otherwise before them
-}
-
 // lockSeconds is how long iptables waits for the lock of another program, such as
 // kube-proxy, which holds it for less than a second.
 const lockSeconds = 30
@@ -37,40 +30,6 @@ func open(path string) (*iptables.IPTables, error) {
 	return ipt, nil
 }
 
-// AddRule adds a missing rule to its chain, which it may create.
-func AddRule(r Rule) error {
-	ipt, err := open("iptables")
-	if err != nil {
-		return err
-	}
-	if ok, err := ipt.ChainExists(r.Table, r.Chain); err != nil {
-		return err
-	} else if !ok {
-		if err := ipt.NewChain(r.Table, r.Chain); err != nil {
-			return err
-		}
-	}
-	position := 1
-	if r.Last {
-		rules, err := ipt.List(r.Table, r.Chain)
-		if err != nil {
-			return err
-		}
-		position = lastPosition(rules, r.Chain)
-	}
-	return ipt.InsertUnique(r.Table, r.Chain, position, r.Spec...)
-}
-
-// lastPosition returns the number that a new last rule gets in the chain that `iptables -S`
-// prints. The rule precedes a final RETURN: Docker before 28.2.2 ends DOCKER-USER with one.
-// https://github.com/moby/moby/blob/v28.2.1/libnetwork/firewall_linux.go#L58
-func lastPosition(lines []string, chain string) int {
-	if end := len(lines) - 1; end > 0 && specOf(lines[end], chain) == "-j RETURN" {
-		return end
-	}
-	return len(lines)
-}
-
 // HasChain reports whether an iptables chain exists.
 func HasChain(table, chain string) (bool, error) {
 	chains, err := ReadChains()
@@ -78,65 +37,6 @@ func HasChain(table, chain string) (bool, error) {
 		return false, err
 	}
 	return chains.ipt.ChainExists(table, chain)
-}
-
-// Has reports whether the rule exists.
-func (c *Chains) Has(r Rule) (bool, error) {
-	rules, err := c.Rules(r.Table, r.Chain)
-	return slices.ContainsFunc(rules, func(rule string) bool { return isWanted(specOf(rule, r.Chain), []Rule{r}) }), err
-}
-
-// Others lists the rules of a chain whose comment begins with mark, except the wanted.
-func (c *Chains) Others(table, chain, mark string, wanted []Rule) (texts []string, err error) {
-	rules, err := c.Rules(table, chain)
-	for _, rule := range rules {
-		if text := specOf(rule, chain); isOther(text, mark, wanted) {
-			texts = append(texts, text)
-		}
-	}
-	return texts, err
-}
-
-// DeleteOtherRules deletes the rules that Others lists. It begins with the last
-// one, because a deletion changes the numbers of the rules after it.
-func DeleteOtherRules(table, chain, mark string, wanted []Rule) error {
-	chains, err := ReadChains()
-	if err != nil {
-		return err
-	}
-	rules, err := chains.Rules(table, chain)
-	if err != nil {
-		return err
-	}
-	for i, rule := range slices.Backward(rules) {
-		if !isOther(specOf(rule, chain), mark, wanted) {
-			continue
-		}
-		if err := chains.ipt.DeleteById(table, chain, i+1); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// specOf returns what a line of `iptables -S` adds to its chain.
-func specOf(rule, chain string) string { return strings.TrimPrefix(rule, "-A "+chain+" ") }
-
-func isOther(text, mark string, wanted []Rule) bool {
-	return strings.Contains(text, `--comment "`+mark) && !isWanted(text, wanted)
-}
-
-func isWanted(text string, wanted []Rule) bool {
-	return slices.ContainsFunc(wanted, func(r Rule) bool {
-		return sortedWords(text) == sortedWords(strings.Join(r.Spec, " "))
-	})
-}
-
-// sortedWords makes rules comparable: iptables changes the order of their matches.
-func sortedWords(rule string) string {
-	words := strings.Fields(strings.ReplaceAll(rule, `"`, ""))
-	slices.Sort(words)
-	return strings.Join(words, " ")
 }
 
 // Chains reads the chains of one firewall of the kernel, each only once.
@@ -149,7 +49,7 @@ type Chains struct {
 // ReadChains reads the chains of the host's own iptables, none without iptables.
 func ReadChains() (*Chains, error) {
 	if !host.HasProgram("iptables") {
-		return &Chains{}, nil
+		return &Chains{program: iptablesProgram{path: "iptables"}}, nil
 	}
 	return chainsOf(iptablesProgram{path: "iptables"})
 }
@@ -229,7 +129,7 @@ func SetPolicy(table, chain, policy string) error {
 
 // HasTable reports whether the kernel has a table, which contains a chain.
 func (c *Chains) HasTable(table, chain string) bool {
-	if rules, err := c.Rules(table, chain); err == nil && len(rules) > 0 {
+	if lines, err := c.lines(table, chain); err == nil && len(lines) > 0 {
 		return true
 	}
 	if c.ipt == nil {

@@ -38,7 +38,8 @@ var noNfTables = []string{"Protocol not supported", "Operation not supported", "
 // unlessUnsupported returns nil instead of the error of a list if the kernel has no nf_tables.
 func unlessUnsupported(err error) error {
 	var failed *host.CommandError
-	if errors.As(err, &failed) && slices.ContainsFunc(noNfTables, func(answer string) bool { return strings.Contains(failed.Output, answer) }) {
+	if errors.As(err, &failed) &&
+		slices.ContainsFunc(noNfTables, func(answer string) bool { return strings.Contains(failed.Output, answer) }) {
 		return nil
 	}
 	return err
@@ -165,7 +166,8 @@ func nftUsed(objects []map[string]json.RawMessage) map[string]bool {
 	for _, object := range objects {
 		for kind, body := range object {
 			var in struct{ Family, Table, Chain, Name string }
-			if kind == "metainfo" || kind == "table" || json.Unmarshal(body, &in) != nil || kind == "chain" && acceptsAll(body) {
+			if kind == "metainfo" || kind == "table" || json.Unmarshal(body, &in) != nil || kind == "chain" &&
+				acceptsAll(body) {
 				continue
 			}
 			if kind == "chain" {

@@ -37,7 +37,8 @@ func kernelTables() (names []string, supported bool, err error) {
 		}
 		for _, a := range all {
 			if a.Attr.Type == unix.NFTA_TABLE_NAME {
-				names = append(names, cmp.Or(families[family], "unknown")+" "+strings.TrimRight(string(a.Value), "\x00"))
+				names = append(names,
+					cmp.Or(families[family], "unknown")+" "+strings.TrimRight(string(a.Value), "\x00"))
 			}
 		}
 	}
@@ -79,7 +80,8 @@ func MissingProblems() error {
 }
 
 func missingProblem(program, lacks string) error {
-	return &step.Problem{Name: "program-missing", Text: lacks + " has no program " + program + ", which reads and changes firewall rules",
+	return &step.Problem{Name: "program-missing",
+		Text:   lacks + " has no program " + program + ", which reads and changes firewall rules",
 		Remedy: "install the package " + needed[program]}
 }
 

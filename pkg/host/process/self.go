@@ -43,5 +43,6 @@ func isCopy(files host.Files, from, path string) bool {
 	if err != nil || missing != nil {
 		return false
 	}
-	return os.SameFile(original, installed) || original.Size() == installed.Size() && original.ModTime().Unix() == installed.ModTime().Unix()
+	return os.SameFile(original, installed) || original.Size() == installed.Size() &&
+		original.ModTime().Unix() == installed.ModTime().Unix()
 }

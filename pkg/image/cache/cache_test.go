@@ -28,13 +28,15 @@ func TestAFailedBuildLeavesNothing(t *testing.T) {
 func TestAPartIsKeptAsItIs(t *testing.T) {
 	part, err := Get(t.Context(), t.TempDir(), "part", func(dir string) error {
 		below := filepath.Join(dir, "usr", "bin")
-		return errors.Join(os.MkdirAll(below, 0o755), os.WriteFile(filepath.Join(below, "program"), []byte("program"), 0o755),
+		return errors.Join(os.MkdirAll(below, 0o755),
+			os.WriteFile(filepath.Join(below, "program"), []byte("program"), 0o755),
 			os.Symlink("/nowhere/program", filepath.Join(dir, "link")))
 	})
 	must.NoError(t, err)
 	data, err := os.ReadFile(filepath.Join(part, "usr", "bin", "program"))
 	must.NoError(t, err)
-	if target, err := os.Readlink(filepath.Join(part, "link")); err != nil || target != "/nowhere/program" || string(data) != "program" {
+	if target, err := os.Readlink(filepath.Join(part, "link")); err != nil || target != "/nowhere/program" ||
+		string(data) != "program" {
 		t.Errorf("link to %q, %v; program %q", target, err, data)
 	}
 }

@@ -35,7 +35,8 @@ const (
 // busyboxOptions change the default configuration. tc does not compile with the
 // headers of Linux 6.8 and newer.
 // https://github.com/mirror/busybox/issues/91
-var busyboxOptions = strings.NewReplacer("# CONFIG_STATIC is not set", "CONFIG_STATIC=y", "CONFIG_TC=y", "# CONFIG_TC is not set",
+var busyboxOptions = strings.NewReplacer("# CONFIG_STATIC is not set", "CONFIG_STATIC=y", "CONFIG_TC=y",
+	"# CONFIG_TC is not set",
 	"CONFIG_FEATURE_TC_INGRESS=y", "# CONFIG_FEATURE_TC_INGRESS is not set")
 
 // busybox adds the program and one link for each of its commands.
@@ -43,7 +44,8 @@ func busybox(ctx context.Context, b build, own *rootfs.Content) error {
 	if b.arch != runtime.GOARCH {
 		return fmt.Errorf("busybox is compiled with the C compiler of this machine, and only for %s", runtime.GOARCH)
 	}
-	dir, err := cache.Get(ctx, b.builder.Cache, "busybox-"+busyboxVersion+"-"+b.arch, func(dir string) error { return makeBusybox(ctx, dir) })
+	dir, err := cache.Get(ctx, b.builder.Cache, "busybox-"+busyboxVersion+"-"+b.arch,
+		func(dir string) error { return makeBusybox(ctx, dir) })
 	if err != nil {
 		return fmt.Errorf("busybox: %w", err)
 	}
@@ -73,7 +75,8 @@ func makeBusybox(ctx context.Context, dir string) error {
 	source := filepath.Join(work, "busybox-"+busyboxVersion)
 	step.Report(ctx, "compile busybox "+busyboxVersion, 0, 0)
 	make := func(args ...string) error {
-		_, err := host.Command{Args: append([]string{"make", "-C", source, "-j" + strconv.Itoa(runtime.NumCPU())}, args...)}.Run(ctx)
+		_, err := host.Command{Args: append([]string{"make", "-C", source, "-j" + strconv.Itoa(runtime.NumCPU())},
+			args...)}.Run(ctx)
 		return err
 	}
 	if err := make("defconfig"); err != nil {
@@ -126,9 +129,10 @@ func fetchBusybox(ctx context.Context, work string) error {
 		return err
 	}
 	defer root.Close()
-	return rootfs.EachEntry(bzip2.NewReader(bytes.NewReader(packed)), func(name string, h *tar.Header, content io.Reader) error {
-		return unpackEntry(root, name, h, content)
-	})
+	return rootfs.EachEntry(bzip2.NewReader(bytes.NewReader(packed)),
+		func(name string, h *tar.Header, content io.Reader) error {
+			return unpackEntry(root, name, h, content)
+		})
 }
 
 func unpackEntry(root *os.Root, name string, h *tar.Header, content io.Reader) error {
@@ -139,7 +143,8 @@ func unpackEntry(root *os.Root, name string, h *tar.Header, content io.Reader) e
 		return root.Symlink(h.Linkname, name)
 	case tar.TypeReg:
 		data, err := io.ReadAll(content)
-		return errors.Join(err, root.MkdirAll(filepath.Dir(name), 0o755), root.WriteFile(name, data, os.FileMode(h.Mode)&0o777))
+		return errors.Join(err, root.MkdirAll(filepath.Dir(name), 0o755),
+			root.WriteFile(name, data, os.FileMode(h.Mode)&0o777))
 	}
 	return nil
 }

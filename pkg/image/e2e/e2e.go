@@ -56,7 +56,10 @@ func (p Programs) Tests(ctx context.Context, args ...string) ([]string, error) {
 	}
 	defer os.Remove(file.Name())
 	defer file.Close()
-	command := host.Command{Args: append([]string{p.Test, "--ginkgo.dry-run", "--ginkgo.no-color"}, args...), Env: []string{EventsVariable + "=" + file.Name()}}
+	command := host.Command{
+		Args: append([]string{p.Test, "--ginkgo.dry-run", "--ginkgo.no-color"}, args...),
+		Env:  []string{EventsVariable + "=" + file.Name()},
+	}
 	if _, err := command.Run(ctx); err != nil {
 		return nil, fmt.Errorf("list the tests: %w", err)
 	}
@@ -87,7 +90,9 @@ type Unbuilt struct {
 }
 
 // Images builds the images that tests use, also if some of them cannot be built.
-func (p Programs) Images(ctx context.Context, b *image.Builder, v image.Versions, tests []string, arch string) ([]TestImage, []Unbuilt, error) {
+func (p Programs) Images(
+	ctx context.Context, b *image.Builder, v image.Versions, tests []string, arch string,
+) ([]TestImage, []Unbuilt, error) {
 	out, err := host.Run(ctx, p.Test, "--list-images")
 	if err != nil {
 		return nil, nil, err
@@ -157,12 +162,15 @@ func (b build) layers(ctx context.Context, img testImage, tag string) (layers []
 	if err != nil {
 		return nil, err
 	}
-	layer, err := rootfs.Layer(ctx, b.builder.Cache, "layer-suite-"+filepath.Base(img.repo)+"-"+b.arch+"-"+cache.Key(own), own)
+	layer, err := rootfs.Layer(ctx, b.builder.Cache,
+		"layer-suite-"+filepath.Base(img.repo)+"-"+b.arch+"-"+cache.Key(own), own)
 	return append(layers, layer), err
 }
 
 func (b build) content(ctx context.Context, img testImage, tag string) (rootfs.Content, error) {
-	own := rootfs.Content{Files: map[string]string{}, Links: img.links, Texts: map[string][]byte{}, Dirs: img.dirs, Modes: img.modes}
+	own := rootfs.Content{
+		Files: map[string]string{}, Links: img.links, Texts: map[string][]byte{}, Dirs: img.dirs, Modes: img.modes,
+	}
 	for name, text := range img.texts {
 		own.Texts[name] = []byte(text)
 	}
@@ -194,7 +202,8 @@ func (b build) content(ctx context.Context, img testImage, tag string) (rootfs.C
 // pauseStore adds the data for agnhost's registry: the pause image under the
 // tag "testing", as an index with one entry.
 func pauseStore(ctx context.Context, b build, own *rootfs.Content) error {
-	pause, err := b.builder.Build(ctx, b.versions, image.Image{Name: "pause", Ref: image.Ref(b.versions, "pause")}, b.arch)
+	pause, err := b.builder.Build(ctx, b.versions, image.Image{Name: "pause", Ref: image.Ref(b.versions, "pause")},
+		b.arch)
 	if err != nil {
 		return err
 	}
@@ -202,8 +211,10 @@ func pauseStore(ctx context.Context, b build, own *rootfs.Content) error {
 	if err != nil {
 		return err
 	}
-	index, err := json.Marshal(v1.IndexManifest{SchemaVersion: 2, MediaType: "application/vnd.oci.image.index.v1+json", Manifests: []v1.Descriptor{{
-		MediaType: "application/vnd.oci.image.manifest.v1+json", Digest: image.HashOf(manifest), Size: int64(len(manifest)), Platform: &v1.Platform{OS: "linux", Architecture: b.arch}}}})
+	index, err := json.Marshal(v1.IndexManifest{SchemaVersion: 2, MediaType: "application/vnd.oci.image.index.v1+json",
+		Manifests: []v1.Descriptor{{
+			MediaType: "application/vnd.oci.image.manifest.v1+json", Digest: image.HashOf(manifest),
+			Size: int64(len(manifest)), Platform: &v1.Platform{OS: "linux", Architecture: b.arch}}}})
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,8 @@ func TestImagesAreKnown(t *testing.T) {
 				t.Errorf("%s: no recipe for %s", version, ref)
 			case img.cannot != "" && img.tests == "":
 				t.Errorf("%s: %s cannot be built: which tests need it?", version, ref)
-			case img.cannot == "" && !img.absent && !img.debian && img.like == "" && len(img.programs) == 0 && img.more == nil:
+			case img.cannot == "" && !img.absent && !img.debian && img.like == "" && len(img.programs) == 0 &&
+				img.more == nil:
 				t.Errorf("%s: %s is empty", version, ref)
 			}
 		}
@@ -46,7 +47,8 @@ func TestConformanceNeedsNoForeignImage(t *testing.T) {
 		"[sig-storage] CSIStorageCapacity should support CSIStorageCapacities API operations [Conformance]",
 		"[sig-storage] CSINodes CSI Conformance should run through the lifecycle of a csinode [Conformance]",
 		"[sig-apps] ReplicaSet should serve a basic image on each replica with a public image  [Conformance]",
-		"[sig-apps] StatefulSet Basic StatefulSet functionality [StatefulSetBasic] should perform rolling updates and roll backs of template modifications [Conformance]",
+		"[sig-apps] StatefulSet Basic StatefulSet functionality [StatefulSetBasic] should perform rolling updates " +
+			"and roll backs of template modifications [Conformance]",
 	}
 	for _, img := range testImages() {
 		if used := img.users(conformance); img.cannot != "" && len(used) > 0 {
@@ -54,9 +56,12 @@ func TestConformanceNeedsNoForeignImage(t *testing.T) {
 		}
 	}
 	for ref, test := range map[string]string{
-		"gcr.io/k8s-authenticated-test/agnhost:2.6":       "[sig-apps] ReplicaSet should serve a basic image on each replica with a private image [Feature:X]",
-		"registry.k8s.io/e2e-test-images/volume/nfs:1.6":  "[sig-storage] In-tree Volumes [Driver: nfs] [Testpattern: Inline-volume (default fs)] volumes should store data",
-		"registry.k8s.io/sig-storage/csi-attacher:v4.8.0": "[sig-storage] CSI Volumes [Driver: csi-hostpath] [Testpattern: Dynamic PV (default fs)] volumes should store data",
+		"gcr.io/k8s-authenticated-test/agnhost:2.6": "[sig-apps] ReplicaSet should serve a basic image on each " +
+			"replica with a private image [Feature:X]",
+		"registry.k8s.io/e2e-test-images/volume/nfs:1.6": "[sig-storage] In-tree Volumes [Driver: nfs] " +
+			"[Testpattern: Inline-volume (default fs)] volumes should store data",
+		"registry.k8s.io/sig-storage/csi-attacher:v4.8.0": "[sig-storage] CSI Volumes [Driver: csi-hostpath] " +
+			"[Testpattern: Dynamic PV (default fs)] volumes should store data",
 	} {
 		img, _ := findImage(ref)
 		if img.cannot == "" || !slices.Equal(img.users([]string{conformance[0], test}), []string{test}) {
@@ -70,7 +75,8 @@ func TestWriteLayout(t *testing.T) {
 	shared := static.NewLayer([]byte("shared"), types.OCIUncompressedLayer)
 	var images []TestImage
 	for _, ref := range []string{"registry.k8s.io/a:1", "registry.k8s.io/b:2"} {
-		img, err := image.Assemble([]v1.Layer{shared, static.NewLayer([]byte(ref), types.OCIUncompressedLayer)}, "amd64", v1.Config{Labels: map[string]string{"of": ref}})
+		img, err := image.Assemble([]v1.Layer{shared, static.NewLayer([]byte(ref), types.OCIUncompressedLayer)},
+			"amd64", v1.Config{Labels: map[string]string{"of": ref}})
 		must.NoError(t, err)
 		images = append(images, TestImage{Ref: ref, OCI: img})
 	}

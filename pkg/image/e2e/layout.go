@@ -45,7 +45,9 @@ type layoutWriter struct {
 
 // image writes the blobs of an image and returns its entry in the index.
 func (l *layoutWriter) image(img TestImage) (v1.Descriptor, error) {
-	entry := v1.Descriptor{MediaType: types.OCIManifestSchema1, Annotations: map[string]string{"io.containerd.image.name": img.Ref}}
+	entry := v1.Descriptor{
+		MediaType: types.OCIManifestSchema1, Annotations: map[string]string{"io.containerd.image.name": img.Ref},
+	}
 	blobs, err := blobsOf(img.OCI)
 	if err != nil {
 		return entry, err

@@ -74,7 +74,7 @@ func mergedTarget(from, to string, h *tar.Header) string {
 	case h.Typeflag == tar.TypeLink:
 		return mergedName(path.Clean("/" + h.Linkname)[1:])
 	case h.Typeflag == tar.TypeSymlink && from != to && strings.HasPrefix(h.Linkname, "../"):
-		return path.Join("/", path.Dir(from), h.Linkname) //nolint:gosec // the text of a link in an image, which is not followed here
+		return path.Join("/", path.Dir(from), h.Linkname) //nolint:gosec // the text of a link, which is not followed here
 	}
 	return h.Linkname
 }

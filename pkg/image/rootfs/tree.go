@@ -102,7 +102,8 @@ func (t Tree) write(w io.Writer) error {
 }
 
 func (e Entry) write(archive *tar.Writer, name string) error {
-	h := tar.Header{Typeflag: e.Header.Typeflag, Name: name, Mode: e.Header.Mode & 0o7777, Uid: e.Header.Uid, Gid: e.Header.Gid,
+	h := tar.Header{Typeflag: e.Header.Typeflag, Name: name, Mode: e.Header.Mode & 0o7777, Uid: e.Header.Uid,
+		Gid:  e.Header.Gid,
 		Size: int64(len(e.Data)), Linkname: e.Header.Linkname, ModTime: time.Unix(0, 0), Format: tar.FormatPAX,
 		Devmajor: e.Header.Devmajor, Devminor: e.Header.Devminor}
 	if h.Typeflag == tar.TypeDir {

@@ -10,14 +10,17 @@ import (
 )
 
 // unwanted is what no program at run time reads.
-var unwanted = []string{"usr/share/doc/", "usr/share/man/", "usr/share/locale/", "usr/share/info/", "usr/share/lintian/",
+var unwanted = []string{"usr/share/doc/", "usr/share/man/", "usr/share/locale/", "usr/share/info/",
+	"usr/share/lintian/",
 	"usr/share/perl5/", "usr/share/bash-completion/", "usr/share/zsh/", "usr/share/fish/", "usr/share/common-licenses/",
 	"usr/share/doc-base/", "usr/share/pixmaps/", "usr/share/menu/", "usr/share/initramfs-tools/", "usr/share/debconf/",
-	"usr/lib/systemd/", "usr/lib/udev/", "usr/include/", "usr/lib/mime/", "var/lib/apt/", "var/cache/", "var/lib/dpkg/", "dev/", "proc/", "sys/", "run/"}
+	"usr/lib/systemd/", "usr/lib/udev/", "usr/include/", "usr/lib/mime/", "var/lib/apt/", "var/cache/", "var/lib/dpkg/",
+	"dev/", "proc/", "sys/", "run/"}
 
 // unwantedParts match files of needed packages that no component uses: character sets, a
 // database for arpd and one for lastlog2, debuggers.
-var unwantedParts = []string{"/gconv/", "/libdb-5.3.so", "/libsqlite3.so", "usr/sbin/arpd", "usr/bin/lastlog2", "usr/bin/openssl",
+var unwantedParts = []string{"/gconv/", "/libdb-5.3.so", "/libsqlite3.so", "usr/sbin/arpd", "usr/bin/lastlog2",
+	"usr/bin/openssl",
 	"usr/sbin/debugfs", "usr/sbin/rdma", "usr/sbin/devlink", "/libmvec.so"}
 
 func isUnwanted(name string) bool {

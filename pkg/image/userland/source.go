@@ -21,7 +21,8 @@ import (
 
 const debianSuite = "trixie"
 
-var debianPackages = []string{"base-files", "base-passwd", "ca-certificates", "conntrack", "coreutils", "dash", "e2fsprogs",
+var debianPackages = []string{"base-files", "base-passwd", "ca-certificates", "conntrack", "coreutils",
+	"dash", "e2fsprogs",
 	"ipset", "iproute2", "iptables", "kmod", "mount", "nftables", "util-linux"}
 
 // debianArch has Debian's own names for architectures.
@@ -33,8 +34,13 @@ func source(ctx context.Context, base string, platform v1.Platform) (cache.Part,
 		return baseSource(ctx, base, platform)
 	}
 	mirror, err := host.DebianMirror()
-	part := cache.Part{Name: "userland", Version: debianSuite, Origin: mirror, How: "mmdebstrap --variant=extract " + strings.Join(debianPackages, " ")}
-	return part, func(raw string) error { return debootstrap(ctx, platform.Architecture, mirror, raw, debianPackages) }, err
+	part := cache.Part{
+		Name: "userland", Version: debianSuite, Origin: mirror,
+		How: "mmdebstrap --variant=extract " + strings.Join(debianPackages, " "),
+	}
+	return part, func(raw string) error {
+		return debootstrap(ctx, platform.Architecture, mirror, raw, debianPackages)
+	}, err
 }
 
 // packagesFile names the unpacked packages. It is not part of the layer.
@@ -43,7 +49,8 @@ const packagesFile = "kube-bootstrap.packages"
 // debootstrap only unpacks the packages, so that no program of a foreign
 // architecture has to run here; addScripted does what their scripts would.
 func debootstrap(ctx context.Context, arch, mirror, raw string, packages []string) error {
-	_, err := host.Run(ctx, "mmdebstrap", "--variant=extract", "--architectures="+cmp.Or(debianArch[arch], arch), "--format=tar",
+	_, err := host.Run(ctx, "mmdebstrap", "--variant=extract", "--architectures="+cmp.Or(debianArch[arch], arch),
+		"--format=tar",
 		`--extract-hook=ls "$1"/var/cache/apt/archives >"$1"/`+packagesFile,
 		"--include="+strings.Join(packages, ","), debianSuite, raw, mirror)
 	return err
@@ -88,7 +95,8 @@ func baseSource(ctx context.Context, base string, platform v1.Platform) (cache.P
 		return cache.Part{}, nil, fmt.Errorf("base image %s: %w", base, err)
 	}
 	if config.Architecture != platform.Architecture {
-		return cache.Part{}, nil, fmt.Errorf("base image %s is for %s, not for %s", base, config.Architecture, platform.Architecture)
+		return cache.Part{}, nil,
+			fmt.Errorf("base image %s is for %s, not for %s", base, config.Architecture, platform.Architecture)
 	}
 	id, err := img.ConfigName()
 	flatten := func(raw string) error {
@@ -96,5 +104,6 @@ func baseSource(ctx context.Context, base string, platform v1.Platform) (cache.P
 		defer files.Close()
 		return cache.Save(raw, files)
 	}
-	return cache.Part{Name: "userland", Version: id.String(), Origin: filepath.Base(base), How: "flattened"}, flatten, err
+	return cache.Part{Name: "userland", Version: id.String(), Origin: filepath.Base(base), How: "flattened"}, flatten,
+		err
 }

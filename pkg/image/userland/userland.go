@@ -82,17 +82,20 @@ func Debian(ctx context.Context, dir, name, arch string, packages []string) (v1.
 	if err != nil {
 		return nil, err
 	}
-	return rootfs.CachedLayer(ctx, dir, name+"-"+arch+"-"+cache.Key(recipe, packages), layerFile, func(out string) error {
-		step.Report(ctx, "fetch the userland of the images", 0, 0)
-		_, err := tidy(out, func(raw string) error { return debootstrap(ctx, arch, mirror, raw, packages) })
-		return err
-	})
+	return rootfs.CachedLayer(ctx, dir, name+"-"+arch+"-"+cache.Key(recipe, packages), layerFile,
+		func(out string) error {
+			step.Report(ctx, "fetch the userland of the images", 0, 0)
+			_, err := tidy(out, func(raw string) error { return debootstrap(ctx, arch, mirror, raw, packages) })
+			return err
+		})
 }
 
 // Official returns a layer with Debian's base, which has mount, and on top of it
 // kube-proxy's image without its programs, which has iptables. layers are the
 // compressed layers of both images. It also returns the key of the layer.
-func Official(ctx context.Context, dir string, base, proxy digest.Digest, layers []string, programs ...string) (v1.Layer, string, error) {
+func Official(
+	ctx context.Context, dir string, base, proxy digest.Digest, layers []string, programs ...string,
+) (v1.Layer, string, error) {
 	key := cache.Key(officialRecipe, recipe, base, proxy)
 	layer, err := rootfs.CachedLayer(ctx, dir, "userland-official-"+key, layerFile, func(out string) error {
 		tree := rootfs.Tree{}

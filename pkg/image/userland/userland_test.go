@@ -31,7 +31,10 @@ func rawUserland(t *testing.T, names ...string) string {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
 	for _, name := range names {
-		h := &tar.Header{Typeflag: tar.TypeReg, Name: name, Size: int64(len(name)), Mode: 0o644, ModTime: time.Now(), Uname: "someone"}
+		h := &tar.Header{
+			Typeflag: tar.TypeReg, Name: name, Size: int64(len(name)), Mode: 0o644, ModTime: time.Now(),
+			Uname: "someone",
+		}
 		must.NoError(t, w.WriteHeader(h))
 		if _, err := w.Write([]byte(name)); err != nil {
 			t.Fatal(err)
@@ -53,11 +56,13 @@ func treeOf(t *testing.T, dir string) rootfs.Tree {
 }
 
 func TestTidied(t *testing.T) {
-	names := []string{"./usr/sbin/xtables-nft-multi", "./usr/share/doc/x/README", "./usr/share/ca-certificates/mozilla/A.crt",
+	names := []string{"./usr/sbin/xtables-nft-multi", "./usr/share/doc/x/README",
+		"./usr/share/ca-certificates/mozilla/A.crt",
 		"./usr/share/base-passwd/passwd.master", "./var/lib/apt/lists/x", "./" + packagesFile}
 	one, two := t.TempDir(), t.TempDir()
 	for _, dir := range []string{one, two} {
-		if _, err := tidy(filepath.Join(dir, layerFile), func(raw string) error { return os.Rename(rawUserland(t, names...), raw) }); err != nil {
+		if _, err := tidy(filepath.Join(dir, layerFile),
+			func(raw string) error { return os.Rename(rawUserland(t, names...), raw) }); err != nil {
 			t.Fatal(err)
 		}
 		slices.Reverse(names)
@@ -68,7 +73,8 @@ func TestTidied(t *testing.T) {
 		t.Error("the same files in another order give another layer")
 	}
 	tree := treeOf(t, one)
-	if tree["usr/sbin/iptables"].Header.Linkname != "xtables-nft-multi" || len(tree["etc/ssl/certs/ca-certificates.crt"].Data) == 0 ||
+	if tree["usr/sbin/iptables"].Header.Linkname != "xtables-nft-multi" ||
+		len(tree["etc/ssl/certs/ca-certificates.crt"].Data) == 0 ||
 		len(tree["etc/passwd"].Data) == 0 {
 		t.Error("what package scripts would make is missing")
 	}
@@ -92,7 +98,9 @@ func savedImage(t *testing.T, arch string) string {
 	var layer bytes.Buffer
 	w := tar.NewWriter(&layer)
 	text := "for " + arch
-	err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "usr/bin/iptables", Mode: 0o755, Size: int64(len(text))})
+	err := w.WriteHeader(&tar.Header{
+		Typeflag: tar.TypeReg, Name: "usr/bin/iptables", Mode: 0o755, Size: int64(len(text)),
+	})
 	must.NoError(t, err)
 	if _, err := io.WriteString(w, text); err != nil {
 		t.Fatal(err)
@@ -118,11 +126,13 @@ func TestUserlandFromADockerArchive(t *testing.T) {
 	if part.Origin != "base.tar" || !strings.HasPrefix(part.Version, "sha256:") {
 		t.Errorf("recorded as %s %s", part.Origin, part.Version)
 	}
-	if _, _, err := Make(t.Context(), dir, base, v1.Platform{OS: "linux", Architecture: "amd64"}); err == nil || !strings.Contains(err.Error(), "is for arm, not for amd64") {
+	if _, _, err := Make(t.Context(), dir, base, v1.Platform{OS: "linux", Architecture: "amd64"}); err == nil ||
+		!strings.Contains(err.Error(), "is for arm, not for amd64") {
 		t.Errorf("another architecture: %v", err)
 	}
 	base = filepath.Join(t.TempDir(), "NONE")
-	if _, _, err := Make(t.Context(), dir, base, v1.Platform{OS: "linux", Architecture: "arm"}); err == nil || !strings.Contains(err.Error(), "NONE") {
+	if _, _, err := Make(t.Context(), dir, base, v1.Platform{OS: "linux", Architecture: "arm"}); err == nil ||
+		!strings.Contains(err.Error(), "NONE") {
 		t.Errorf("no such file: %v", err)
 	}
 }

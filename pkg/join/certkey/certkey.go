@@ -75,8 +75,9 @@ func (k Key) Open(sealed []byte) ([]byte, error) {
 	plain, err := aead.Open(nil, nil, sealed, nil)
 	if err != nil {
 		return nil, &step.Problem{
-			Name:   "certificate-key",
-			Text:   "the certificate key does not open what the control planes share: it is wrong, or a newer one was made since",
+			Name: "certificate-key",
+			Text: "the certificate key does not open what the control planes share: it is wrong, or a newer one " +
+				"was made since",
 			Remedy: "make a new one with `kube-bootstrap token create --control-plane` on a control plane",
 		}
 	}

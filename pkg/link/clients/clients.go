@@ -31,7 +31,8 @@ func (l Limits) Request(w http.ResponseWriter, r *http.Request) (_ http.Response
 	control := http.NewResponseController(w)
 	r = r.WithContext(r.Context()) // a copy
 	r.Body = body{r.Body, control, l.Silence}
-	return &answer{ResponseWriter: w, control: control, limits: l}, r, func() { _ = control.SetWriteDeadline(time.Now().Add(l.Silence)) }
+	return &answer{ResponseWriter: w, control: control,
+		limits: l}, r, func() { _ = control.SetWriteDeadline(time.Now().Add(l.Silence)) }
 }
 
 type body struct {
@@ -68,7 +69,9 @@ func (a *answer) Write(p []byte) (int, error) {
 // Server returns the server for a handler, which calls Request.
 func (l Limits) Server(h http.Handler) *http.Server {
 	all := connections{limit: l.Connections, open: map[string]int{}}
-	return &http.Server{Handler: h, ReadHeaderTimeout: l.Silence, IdleTimeout: l.Idle, MaxHeaderBytes: l.Header, ConnState: all.changed}
+	return &http.Server{
+		Handler: h, ReadHeaderTimeout: l.Silence, IdleTimeout: l.Idle, MaxHeaderBytes: l.Header, ConnState: all.changed,
+	}
 }
 
 // connections counts the connections of each address: a client must leave some to the others.

@@ -47,7 +47,9 @@ func Start(t testing.TB, v image.Versions, arch string) *OfficialServer {
 	t.Helper()
 	s := &OfficialServer{files: map[string][]byte{}}
 	images := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
-	s.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.serve(images, w, r) }))
+	s.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.serve(images, w, r)
+	}))
 	t.Cleanup(s.Close)
 	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
 	s.caFile = must.Write(t, filepath.Join(t.TempDir(), "ca.crt"), authority)
@@ -123,11 +125,14 @@ func (s *OfficialServer) add(t testing.TB, o image.OfficialSource) {
 func (s *OfficialServer) push(t testing.TB, o image.OfficialSource) {
 	t.Helper()
 	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) {
-		plain := rootfstest.Tar(t, "usr/", "usr/local/", "usr/local/bin/", path.Join("usr/local/bin", o.Name)+"=program "+o.Name)
+		plain := rootfstest.Tar(t, "usr/", "usr/local/", "usr/local/bin/",
+			path.Join("usr/local/bin", o.Name)+"=program "+o.Name)
 		return io.NopCloser(strings.NewReader(string(plain))), nil
 	})
 	must.NoError(t, err)
-	img, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{OS: "linux", Architecture: o.Arch, RootFS: v1.RootFS{Type: "layers"}})
+	img, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{
+		OS: "linux", Architecture: o.Arch, RootFS: v1.RootFS{Type: "layers"},
+	})
 	must.NoError(t, err)
 	img, err = mutate.AppendLayers(img, layer)
 	must.NoError(t, err)

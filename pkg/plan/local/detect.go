@@ -42,7 +42,8 @@ func Transferable(cfg config.Config) config.Config {
 
 // detectAddress acts if the address is not set, or the user sets another interface.
 func detectAddress(h *Host) {
-	moved := h.Given["netInterface"].Source > config.FromHost && h.Given["ipAddress"].Source <= config.FromHost && !h.KeepsAddress()
+	another := h.Given["netInterface"].Source > config.FromHost && h.Given["ipAddress"].Source <= config.FromHost
+	moved := another && !h.KeepsAddress()
 	if h.Config.IPAddress.IsValid() && !moved {
 		return
 	}

@@ -20,10 +20,13 @@ const OwnersPath = host.StateDir + "/owners.json"
 // named returns the files of the user that the settings name, by the field.
 func named(h *Host) map[string][]string {
 	all := map[string][]string{
-		"bundle": {h.Config.Bundle}, "verifyKey": {h.Config.VerifyKey}, "caFile": {h.Config.CAFile}, "cniPlugin": {h.Config.CNIPlugin}, "addons": h.Config.Addons,
+		"bundle": {h.Config.Bundle}, "verifyKey": {h.Config.VerifyKey}, "caFile": {h.Config.CAFile},
+		"cniPlugin": {h.Config.CNIPlugin}, "addons": h.Config.Addons,
 	}
 	for _, field := range []string{"cniPlugin", "addons"} {
-		all[field] = slices.DeleteFunc(slices.Clone(all[field]), func(name string) bool { return !config.IsManifest(name) })
+		all[field] = slices.DeleteFunc(slices.Clone(all[field]), func(name string) bool {
+			return !config.IsManifest(name)
+		})
 	}
 	return all
 }
@@ -61,7 +64,8 @@ func Foreign(h *Host, field, path string) bool {
 
 // ForeignError is the error of a file that is Foreign.
 func ForeignError(field, path string) error {
-	return fmt.Errorf("%s: another user of this host may have put %s there since the last run; name the file again (--%s) if it is yours", field, path, flagOf(field))
+	return fmt.Errorf("%s: another user of this host may have put %s there since the last run; "+
+		"name the file again (--%s) if it is yours", field, path, flagOf(field))
 }
 
 func flagOf(field string) string {

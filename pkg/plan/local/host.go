@@ -6,7 +6,6 @@ package local
 import (
 	"cmp"
 	"context"
-	"errors"
 	"sync"
 	"time"
 
@@ -65,23 +64,22 @@ type Host struct {
 // components. It changes nothing.
 func Open(cfg config.Config) (*Host, error) { return OpenWith(cfg, nil) }
 
-// InForce returns the host with its saved settings, or the problem that they are lost.
-func InForce(files host.Files) (*Host, error) {
-	saved, err := ReadSaved(files)
-	if err = errors.Join(err, saved.Lost); err != nil {
-		return nil, err
-	}
-	return Open(saved.Config)
-}
-
 // OpenWith is Open for a run whose settings may differ from those in force.
 // given states where each setting comes from. Preflight refuses to change a
 // setting that cannot change.
 func OpenWith(cfg config.Config, given config.Origins) (*Host, error) {
-	h := &Host{Config: cfg, Given: given, Units: initsystem.Open(), Loads: &bundle.Broadcast{}, Downloads: &Downloads{}}
-	var err error
-	if h.Saved, err = ReadSaved(h.Files); err != nil {
+	files := host.Files{}
+	saved, err := ReadSaved(files)
+	if err != nil {
 		return nil, err
+	}
+	return open(files, saved, cfg, given)
+}
+
+func open(files host.Files, saved Saved, cfg config.Config, given config.Origins) (*Host, error) {
+	h := &Host{
+		Files: files, Saved: saved, Config: cfg, Given: given, Units: initsystem.Open(),
+		Loads: &bundle.Broadcast{}, Downloads: &Downloads{},
 	}
 	if h.Saved.Lost != nil {
 		if given != nil && !given.FromFile() {
@@ -115,9 +113,9 @@ func (h *Host) Limited(ctx context.Context) context.Context { return step.WithLi
 // IP returns the address of this host as text; "" before it is known.
 func (h *Host) IP() string { return addresses.Text(h.Config.IPAddress) }
 
-// CRISocket returns the path of the socket of the container runtime.
-func (h *Host) CRISocket() string {
-	return cmp.Or(h.Config.CRISocket, string(containerd.DefaultSocket))
+// CRISocket returns the socket of the containerd that runs the pods.
+func (h *Host) CRISocket() containerd.Socket {
+	return cmp.Or(containerd.Socket(h.Config.CRISocket), containerd.DefaultSocket)
 }
 
 // ManagesNetwork reports whether pods are attached to docker0. Otherwise docker0

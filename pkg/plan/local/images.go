@@ -43,7 +43,9 @@ func (h *Host) ImagesFrom() From {
 // bundleGone reports whether the bundle that this host was loaded from is gone, or Foreign. The
 // host may not need it any more.
 func bundleGone(h *Host) bool {
-	return h.Saved.Role != "" && h.Saved.Config.Bundle == h.Config.Bundle && (!h.Files.Exists(h.Config.Bundle) || Foreign(h, "bundle", h.Config.Bundle))
+	path := h.Config.Bundle
+	loaded := h.Saved.Role != "" && h.Saved.Config.Bundle == path
+	return loaded && (!h.Files.Exists(path) || Foreign(h, "bundle", path))
 }
 
 // Supply brings a bundle to offline.HostPath. The zero Supply does nothing: the bundle is
@@ -133,15 +135,18 @@ func pull(ctx context.Context, h *Host) error {
 		return err
 	}
 	h.Supply = Supply{Plan: p.Plan(), Bytes: p.Bytes()}
-	h.Supply.Note = fmt.Sprintf("%d images and files, %s, are pulled from %s", len(p.Origins()), offline.Megabytes(h.Supply.Bytes), strings.Join(p.Hosts(), ", "))
+	h.Supply.Note = fmt.Sprintf("%d images and files, %s, are pulled from %s",
+		len(p.Origins()), offline.Megabytes(h.Supply.Bytes), strings.Join(p.Hosts(), ", "))
 	return nil
 }
 
 // unpullable returns the problem that no pull can provide the images of this host.
 func unpullable(h *Host) error {
 	if h.Config.VerifyKey != "" {
-		return &step.Problem{Name: "images", Firm: true, Text: "verifyKey requires a signed bundle, and images that are pulled have no signature of it",
-			Remedy: "give a signed bundle with --bundle (`kube-bootstrap offline pull --sign-key` makes it), or remove the key with --verify-key \"\""}
+		return &step.Problem{Name: "images", Firm: true,
+			Text: "verifyKey requires a signed bundle, and images that are pulled have no signature of it",
+			Remedy: "give a signed bundle with --bundle (`kube-bootstrap offline pull --sign-key` makes it), " +
+				"or remove the key with --verify-key \"\""}
 	}
 	if !slices.Contains(image.OfficialArchs, h.Config.Arch) {
 		return noImages(h, fmt.Errorf("upstream publishes none for %s", h.Config.Arch))
@@ -163,8 +168,10 @@ func noImages(h *Host, because error) error {
 	}
 	return &step.Problem{
 		Name: "images", Firm: true,
-		Text: fmt.Sprintf("this host lacks images of Kubernetes %s, has no bundle of them, and cannot pull them: %s", h.Versions.Kubernetes, strings.Join(reasons, "; ")),
-		Remedy: "run `kube-bootstrap offline pull` on a machine with access, copy its bundle here and give it with --bundle; or build a bundle from source with " +
-			"`kube-bootstrap offline build`; or name a private registry that has the images with --registry",
+		Text: fmt.Sprintf("this host lacks images of Kubernetes %s, has no bundle of them, and cannot pull them: %s",
+			h.Versions.Kubernetes, strings.Join(reasons, "; ")),
+		Remedy: "run `kube-bootstrap offline pull` on a machine with access, copy its bundle here and give it with " +
+			"--bundle; or build a bundle from source with `kube-bootstrap offline build`; " +
+			"or name a private registry that has the images with --registry",
 	}
 }

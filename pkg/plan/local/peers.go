@@ -17,11 +17,11 @@ import (
 
 // BundlePort is the port at which the agents of control planes serve their bundles. It is the one
 // after that of the API server, which a joining host knows.
-func BundlePort(h *Host) int { return h.Config.APIServerPort + 1 }
+func BundlePort(apiServer int) int { return apiServer + 1 }
 
 // BundleAddress returns the address at which a control plane serves its bundle.
-func BundleAddress(h *Host, ip string) string {
-	return net.JoinHostPort(ip, strconv.Itoa(BundlePort(h)))
+func BundleAddress(ip string, apiServer int) string {
+	return net.JoinHostPort(ip, strconv.Itoa(BundlePort(apiServer)))
 }
 
 // Peers returns the client with which this host fetches the bundle of a control plane.
@@ -36,8 +36,10 @@ func Peers(h *Host) peer.Fetcher {
 func bundleServers(ctx context.Context, h *Host) (all []string) {
 	data, _ := h.Join.Data(ctx)                // empty if this host must ask and has no token
 	state, _ := balancer.ReadBackends(h.Files) // empty before this host has joined
-	for _, ip := range slices.Concat([]string{addresses.Text(h.Config.MasterIP)}, data.ControlPlanes, state.Addresses()) {
-		if server := BundleAddress(h, ip); ip != "" && ip != h.IP() && !slices.Contains(all, server) {
+	first := []string{addresses.Text(h.Config.MasterIP)}
+	for _, ip := range slices.Concat(first, data.ControlPlanes, state.Addresses()) {
+		server := BundleAddress(ip, h.Config.APIServerPort)
+		if ip != "" && ip != h.IP() && !slices.Contains(all, server) {
 			all = append(all, server)
 		}
 	}
@@ -76,7 +78,9 @@ func askForBundle(ctx context.Context, h *Host) error {
 // notOffered returns the problem of a host that joins, can fetch no bundle, and cannot pull.
 func notOffered(h *Host, pull string) error {
 	return &step.Problem{Name: "bundle-offer", Firm: true,
-		Text: fmt.Sprintf("this host lacks images of Kubernetes %s for %s, has no bundle of them, can fetch none: %v; and cannot pull them: %s", h.Versions.Kubernetes, h.Config.Arch, h.OfferErr, pull),
-		Remedy: fmt.Sprintf("run `kube-bootstrap master --bundle FILE` on a control plane with a bundle for %s (`kube-bootstrap offline pull --arch` or `offline build --arch` makes one "+
-			"for several architectures), or give this host such a bundle with --bundle, or a registry with --registry", h.Config.Arch)}
+		Text: fmt.Sprintf("this host lacks images of Kubernetes %s for %s, has no bundle of them, can fetch none: %v; "+
+			"and cannot pull them: %s", h.Versions.Kubernetes, h.Config.Arch, h.OfferErr, pull),
+		Remedy: fmt.Sprintf("run `kube-bootstrap master --bundle FILE` on a control plane with a bundle for %s "+
+			"(`kube-bootstrap offline pull --arch` or `offline build --arch` makes one for several architectures), "+
+			"or give this host such a bundle with --bundle, or a registry with --registry", h.Config.Arch)}
 }

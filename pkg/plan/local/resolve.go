@@ -57,10 +57,14 @@ func (h *Host) ask(name, title string, question func() error) {
 // askToJoin asks the control plane, if the settings name one and what it requires.
 func askToJoin(ctx context.Context, h *Host, role string) {
 	if missing := h.Config.ValidateJoin(role).ToAggregate(); h.Saved.Role != role && missing != nil {
-		h.Answers = append(h.Answers, Answer{"join-settings", "look for the settings of the cluster to join", &step.Problem{
-			Name: "join-settings", Firm: true, Text: "this host cannot join a cluster without these settings: " + missing.Error(),
+		problem := &step.Problem{
+			Name: "join-settings", Firm: true,
+			Text:   "this host cannot join a cluster without these settings: " + missing.Error(),
 			Remedy: "run the command that `kube-bootstrap token create` on a control plane prints",
-		}, ""})
+		}
+		h.Answers = append(h.Answers, Answer{
+			Name: "join-settings", Title: "look for the settings of the cluster to join", Err: problem,
+		})
 		return
 	}
 	h.ask("control-plane", "reach the control plane", func() error { return h.askControlPlane(ctx) })
@@ -104,13 +108,16 @@ func (h *Host) askRegistry(ctx context.Context) error {
 	b, err := artifact.Open(ctx, h.Registry, h.Versions.Kubernetes, h.Source().Signed())
 	switch {
 	case errors.Is(err, bundle.ErrUntrusted):
-		return &step.Problem{Name: "bundle", Firm: true, Text: err.Error(), Remedy: "push a bundle that is signed with the key of --verify-key, or set --verify-key to the public key of its signer"}
+		return &step.Problem{Name: "bundle", Firm: true, Text: err.Error(),
+			Remedy: "push a bundle that is signed with the key of --verify-key, " +
+				"or set --verify-key to the public key of its signer"}
 	case err != nil:
 		return err
 	}
 	defer b.Close()
 	if archs := b.Archs(); !slices.Contains(archs, h.Config.Arch) {
-		return &step.Problem{Name: "bundle", Firm: true, Text: fmt.Sprintf("%s is for %s, not for %s", b.Path, strings.Join(archs, ", "), h.Config.Arch),
+		return &step.Problem{Name: "bundle", Firm: true,
+			Text:   fmt.Sprintf("%s is for %s, not for %s", b.Path, strings.Join(archs, ", "), h.Config.Arch),
 			Remedy: "push a bundle for this architecture too"}
 	}
 	h.pushed = b.Manifest.Versions

@@ -109,10 +109,11 @@ func readRole(files host.Files, path string) (string, error) {
 // guessRole derives the role from the files that hosts of each role have.
 func guessRole(files host.Files) string {
 	ours := slices.Concat([]string{config.SavedPath, Binary, containerd.ConfigFile}, bootstrapdocker.ServiceFiles)
+	ofMaster := []string{etcd.DataDir, controlplane.APIServerPod, controlplane.EtcdCA + ".key"}
 	switch {
 	case !slices.ContainsFunc(ours, files.Exists):
 		return ""
-	case slices.ContainsFunc([]string{etcd.DataDir, controlplane.APIServerPod, controlplane.EtcdCA + ".key"}, files.Exists):
+	case slices.ContainsFunc(ofMaster, files.Exists):
 		return ControlPlane
 	case slices.ContainsFunc([]string{join.DataFile, kubelet.Kubeconfig, kubelet.BootstrapConfig}, files.Exists):
 		return Worker
@@ -126,8 +127,10 @@ func settingsLost(role string, err error) error {
 		command = "kube-bootstrap offline bootstrap"
 	}
 	return &step.Problem{
-		Name: "settings-lost", Firm: true, Text: fmt.Sprintf("the settings of this host, %s, cannot be read: %v", config.SavedPath, err),
-		Remedy: fmt.Sprintf("restore the file from a backup, run `%s --config FILE` with all settings that this host was set up with, or `kube-bootstrap turndown`", command),
+		Name: "settings-lost", Firm: true,
+		Text: fmt.Sprintf("the settings of this host, %s, cannot be read: %v", config.SavedPath, err),
+		Remedy: fmt.Sprintf("restore the file from a backup, run `%s --config FILE` with all settings "+
+			"that this host was set up with, or `kube-bootstrap turndown`", command),
 	}
 }
 
@@ -154,7 +157,9 @@ func (h *Host) Upgrading() bool {
 const CompleteFile = host.StateDir + "/complete"
 
 // CompleteMark is that file.
-var CompleteMark = host.File{Path: CompleteFile, Data: []byte("The last run applied all steps. The agent repairs this host.\n")}
+var CompleteMark = host.File{
+	Path: CompleteFile, Data: []byte("The last run applied all steps. The agent repairs this host.\n"),
+}
 
 // Complete reports whether the last run has applied all steps.
 func Complete(files host.Files) bool { return files.Exists(CompleteFile) }

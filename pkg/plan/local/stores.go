@@ -24,7 +24,8 @@ func (h *Host) Stores() Stores {
 	main := imagestore.Docker(image.Main, MainDocker())
 	return Stores{
 		Bootstrap: imagestore.Docker(image.Bootstrap, BootstrapDocker()), Main: main,
-		Pods: imagestore.Containerd(h.CRISocket(), "", host.StateDir, main.LayersOf(h.ImagesIn(image.Main, image.Containerd)...)),
+		Pods: imagestore.Containerd(
+			string(h.CRISocket()), "", host.StateDir, main.LayersOf(h.ImagesIn(image.Main, image.Containerd)...)),
 	}
 }
 
@@ -45,7 +46,8 @@ func (s Stores) LoadAll(from offline.Source) []step.Step {
 
 // Loaded reports whether the stores have all images of a bundle.
 func (s Stores) Loaded(ctx context.Context, from offline.Source, b *bundle.Bundle) bool {
-	return from.Has(ctx, b, s.Main) && from.Has(ctx, b, s.Pods) && !slices.ContainsFunc(from.Images, func(i image.Image) bool {
+	missing := func(i image.Image) bool {
 		return i.In(image.Bootstrap) && !from.Only(i.Name).Has(ctx, b, s.Bootstrap)
-	})
+	}
+	return from.Has(ctx, b, s.Main) && from.Has(ctx, b, s.Pods) && !slices.ContainsFunc(from.Images, missing)
 }

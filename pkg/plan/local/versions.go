@@ -94,8 +94,9 @@ func (h *Host) ImagesOf(role string) []image.Image {
 // Source returns the image source of this host.
 func (h *Host) Source() offline.Source {
 	s := offline.Source{
-		Path: h.Config.Bundle, Base: h.Config.BundleBase, VerifyKey: h.Config.VerifyKey, Key: h.key, Versions: h.Versions,
-		Images: h.Images, Arch: h.Config.Arch, Files: h.Files, KeepImages: h.Config.KeepImages, Broadcast: h.Loads,
+		Path: h.Config.Bundle, Base: h.Config.BundleBase, VerifyKey: h.Config.VerifyKey, Key: h.key,
+		Versions: h.Versions, Images: h.Images, Arch: h.Config.Arch, Files: h.Files,
+		KeepImages: h.Config.KeepImages, Broadcast: h.Loads,
 		Expected: h.Supply.Plan != nil,
 	}
 	if len(h.key) == 0 && Foreign(h, "verifyKey", h.Config.VerifyKey) {
@@ -147,7 +148,8 @@ func SkewProblem(h *Host, role string) error {
 		return err
 	}
 	if started != "" && role == ControlPlane {
-		problems = append(problems, skewed(catalog.CheckEtcdChange(started, h.Versions.Etcd), "set ETCD_VERSION to "+started+" or newer"))
+		err := catalog.CheckEtcdChange(started, h.Versions.Etcd)
+		problems = append(problems, skewed(err, "set ETCD_VERSION to "+started+" or newer"))
 	}
 	return errors.Join(problems...)
 }

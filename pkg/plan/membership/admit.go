@@ -115,7 +115,8 @@ func Issue(ctx context.Context, own parts.Etcd, network parts.PodNetwork) error 
 			if err != nil {
 				return nil, err
 			}
-			return authority.Sign(pki.CertificateRequest{CommonName: user, Client: true, Life: controlplane.ReadLeafLife(files)}, public, time.Now())
+			request := pki.CertificateRequest{CommonName: user, Client: true, Life: controlplane.ReadLeafLife(files)}
+			return authority.Sign(request, public, time.Now())
 		},
 	}.Issue(ctx)
 }
@@ -139,10 +140,8 @@ func knownHosts(ctx context.Context, own etcd.Client) (all []join.ClusterHost, e
 	return all, err
 }
 
-// HoldsLastCopy reports whether this host has the only member of etcd.
-func HoldsLastCopy(h *local.Host) bool {
-	return h.Saved.Role == local.ControlPlane && len(parts.Others(h)) == 0 && etcd.DataOf(h.Files).Exist()
-}
+// HoldsLastCopy reports whether this control plane has the only member of etcd.
+func HoldsLastCopy(own etcd.Member) bool { return len(own.Peers) == 0 && own.Data.Exist() }
 
 // Share uploads the encrypted certificate authorities for a further control
 // plane, and returns the key to decrypt them.

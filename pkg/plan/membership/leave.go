@@ -61,7 +61,9 @@ func Joined(own parts.NodeComponents) step.Step {
 		// A host without this kubeconfig has no node, or an earlier turndown has asked.
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			name := own.Object.Name
-			step.Leave(ctx, fmt.Sprintf("node %s is listed, and its certificates are valid, until `kube-bootstrap forget %s` on a control plane: %v", name, name, err))
+			step.Leave(ctx, fmt.Sprintf(
+				"node %s is listed, and its certificates are valid, until `kube-bootstrap forget %[1]s` "+
+					"on a control plane: %[2]v", name, err))
 		}
 		return nil
 	}
@@ -112,10 +114,9 @@ func removeRights(
 // Forget removes a dead host from the cluster: its etcd member and users, so
 // that its certificates are useless, its flannel subnet, and its node. It
 // must run on a control plane. A second call completes an interrupted one.
-func Forget(ctx context.Context, h *local.Host, name string) error {
-	p := parts.InForce(h)
-	return forget(h.Limited(ctx), p.Etcd.Member, p.Cluster, name, false, func(ctx context.Context) (known bool, err error) {
-		ip, err := p.Cluster.Node(name).Dead(ctx)
+func Forget(ctx context.Context, own etcd.Member, cluster parts.ClusterAPI, name string) error {
+	return forget(ctx, own, cluster, name, false, func(ctx context.Context) (known bool, err error) {
+		ip, err := cluster.Node(name).Dead(ctx)
 		return ip != "", err
 	})
 }
@@ -123,10 +124,9 @@ func Forget(ctx context.Context, h *local.Host, name string) error {
 // ForgetCompromised removes a worker that somebody else controls, whether it is alive or
 // not: the worker itself writes the address at which it would be asked. It also deletes
 // the worker's pods, whose tokens would open the API until they are gone.
-func ForgetCompromised(ctx context.Context, h *local.Host, name string) error {
-	ctx, p := h.Limited(ctx), parts.InForce(h)
-	one := p.Cluster.Node(name)
-	if err := forget(ctx, p.Etcd.Member, p.Cluster, name, true, one.Exists); err != nil {
+func ForgetCompromised(ctx context.Context, own etcd.Member, cluster parts.ClusterAPI, name string) error {
+	one := cluster.Node(name)
+	if err := forget(ctx, own, cluster, name, true, one.Exists); err != nil {
 		return err
 	}
 	return one.DropPods(ctx)
@@ -163,7 +163,10 @@ func hasPlace(ctx context.Context, client *clientv3.Client, name string) error {
 	if err != nil || reserved.IsValid() {
 		return err
 	}
-	return &step.Problem{Name: "node-unknown", Text: "the cluster has no host " + name, Remedy: "use a name that `kubectl get nodes` lists"}
+	return &step.Problem{
+		Name: "node-unknown", Text: "the cluster has no host " + name,
+		Remedy: "use a name that `kubectl get nodes` lists",
+	}
 }
 
 // removeNode deletes the node. It gives up after CheckLimit, because the host
@@ -191,7 +194,8 @@ func noteRemoved(ctx context.Context, client *clientv3.Client, name string, comp
 		return err
 	}
 	return etcd.NoteRemoved(ctx, client, etcd.Removed{
-		Host: name, Until: time.Now().Add(pki.LeafLife), Compromised: compromised || before != nil && before.Compromised,
+		Host: name, Until: time.Now().Add(pki.LeafLife),
+		Compromised: compromised || before != nil && before.Compromised,
 	})
 }
 

@@ -13,7 +13,6 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/node"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/renewal"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -21,14 +20,11 @@ import (
 
 // ExpiredNodes returns the problem that workers were away for longer than the
 // certificates of their kubelets are valid [node-expired]. It returns nil if no API
-// server answers, and on a worker, which may not list nodes.
-func ExpiredNodes(ctx context.Context, h *local.Host) error {
-	if h.Saved.Role != local.ControlPlane {
-		return nil
-	}
-	ctx, cancel := step.Checking(h.Limited(ctx))
+// server answers. A worker may not list nodes.
+func ExpiredNodes(ctx context.Context, own parts.Etcd) error {
+	ctx, cancel := step.Checking(ctx)
 	defer cancel()
-	controlPlanes, err := parts.InForce(h).Etcd.ControlPlaneNames(ctx)
+	controlPlanes, err := own.ControlPlaneNames(ctx)
 	if err != nil {
 		return nil
 	}
@@ -36,7 +32,7 @@ func ExpiredNodes(ctx context.Context, h *local.Host) error {
 	if err != nil {
 		return nil
 	}
-	since := time.Now().Add(-cmp.Or(controlplane.ReadLeafLife(h.Files), pki.LeafLife))
+	since := time.Now().Add(-cmp.Or(controlplane.ReadLeafLife(own.Member.Data.Files), pki.LeafLife))
 	return expiredNodes(nodes, controlPlanes, since)
 }
 
@@ -45,7 +41,8 @@ func ExpiredNodes(ctx context.Context, h *local.Host) error {
 func expiredNodes(nodes []corev1.Node, controlPlanes []string, since time.Time) error {
 	var names, commands []string
 	for i := range nodes {
-		if slices.Contains(controlPlanes, nodes[i].Name) || node.Ready(&nodes[i]) || !node.LastReport(&nodes[i]).Before(since) {
+		reports := node.Ready(&nodes[i]) || !node.LastReport(&nodes[i]).Before(since)
+		if reports || slices.Contains(controlPlanes, nodes[i].Name) {
 			continue
 		}
 		names = append(names, nodes[i].Name)
@@ -56,7 +53,8 @@ func expiredNodes(nodes []corev1.Node, controlPlanes []string, since time.Time) 
 	}
 	return &step.Problem{
 		Name: "node-expired", Firm: true,
-		Text:   "the certificates of the kubelets of these workers have expired, because the workers were off: " + strings.Join(names, ", "),
+		Text: "the certificates of the kubelets of these workers have expired, because the workers were off: " +
+			strings.Join(names, ", "),
 		Remedy: "run " + strings.Join(commands, " and ") + " here, and the command that it prints on that worker",
 	}
 }
@@ -64,13 +62,11 @@ func expiredNodes(nodes []corev1.Node, controlPlanes []string, since time.Time) 
 // Label applies labels and taints to another node of the cluster. It must run
 // on a control plane. It does nothing if the node has not joined yet, because
 // it will register with them.
-func Label(
-	ctx context.Context, h *local.Host, name string, labels []config.Label, taints []config.Taint,
-) error {
+func Label(ctx context.Context, name string, labels []config.Label, taints []config.Taint) error {
 	other := parts.ObjectOf(name, controlplane.AdminConf)
 	if _, known, err := other.Taints(ctx); err != nil || !known {
 		return err
 	}
 	marks := node.LabelsAndTaints{Labels: labels, Taints: taints}
-	return (&step.Runner{}).Do(ctx, step.Plan{{other.Label(marks)}}.Within(h.Timeout()))
+	return (&step.Runner{}).Do(ctx, step.Plan{{other.Label(marks)}}.Within(step.Limit(ctx)))
 }

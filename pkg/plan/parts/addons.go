@@ -21,15 +21,46 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Addons are the addons of the cluster that this host applies.
+// Addons are the addons of the cluster that this host applies. A joining control plane applies none.
 type Addons struct {
 	addon.Applier
-	host *local.Host
+	Manifests Manifests
+	Wanted    []string
+	Dropped   []string // contained addons that only the settings in force have
+
+	network        string // the other CNI plugin to apply, or ""
+	dropsAddresses bool   // metallb stays without the addresses in force
 }
 
 func newAddons(h *local.Host) Addons {
-	settings := func() (addon.Values, error) { return addonSettings(h) }
-	return Addons{addon.Applier{API: kube.Kubeconfig(controlplane.AdminConf), Values: settings}, h}
+	foreign := func(field, path string) bool { return local.Foreign(h, field, path) }
+	a := Addons{
+		Applier: addon.Applier{
+			API:    kube.Kubeconfig(controlplane.AdminConf),
+			Values: func() (addon.Values, error) { return addonSettings(h) },
+		},
+		Manifests: Manifests{h.Files, h.Downloads, h.Timeout(), foreign},
+	}
+	if h.Config.Join {
+		return a
+	}
+	a.Wanted = h.Config.Addons
+	if !h.ManagesNetwork() && h.Config.CNIPlugin != config.CNINone {
+		a.network = h.Config.CNIPlugin
+	}
+	if before := h.Saved.Config; h.Saved.Role == local.ControlPlane {
+		a.Dropped = dropped(before.Addons, a.Wanted)
+		a.dropsAddresses = slices.Contains(a.Wanted, config.AddonMetalLB) &&
+			len(before.LoadBalancerAddresses) > 0 && len(h.Config.LoadBalancerAddresses) == 0
+	}
+	return a
+}
+
+// dropped returns the contained addons of before that are not in wanted.
+func dropped(before, wanted []string) []string {
+	return slices.DeleteFunc(slices.Clone(before), func(name string) bool {
+		return !addon.Contained(name) || slices.Contains(wanted, name)
+	})
 }
 
 // addonSettings returns the values in the manifests. It reads certificates that an earlier step issues.
@@ -39,7 +70,7 @@ func addonSettings(h *local.Host) (addon.Values, error) {
 	// Pods of addons use the single control plane, or the kubernetes Service, which
 	// several control planes need and which is usable slightly later.
 	podServer, forward := "", ""
-	if !Several(h) {
+	if !Several(h.Files, h.Config.Join) {
 		podServer = net.JoinHostPort(h.IP(), strconv.Itoa(h.Config.APIServerPort))
 	}
 	// Otherwise CoreDNS would refuse to start.
@@ -48,44 +79,47 @@ func addonSettings(h *local.Host) (addon.Values, error) {
 		forward = "/etc/resolv.conf"
 	}
 	return addon.Values{
-		ProxyImage: h.Program("kube-proxy"), DNSImage: h.Image("coredns"), FlannelImage: h.Image("flannel"), Backend: h.Config.FlannelBackend,
+		ProxyImage: h.Program("kube-proxy"), DNSImage: h.Image("coredns"),
+		FlannelImage: h.Image("flannel"), Backend: h.Config.FlannelBackend,
 		Server: local.BalancedAPI(h), PodServer: podServer,
-		Forward: forward, PodCIDR: h.Config.FlannelNetwork.IPv4(), DNSDomain: h.Config.DNSDomain, DNSIP: h.Config.DNSServerIP,
-		ClusterCA: ca, ProxyFields: h.Config.ProxyFields(), KubeletCA: kubeletCA, MetricsImage: h.Image("metrics-server"),
-		LocalPathImage: h.Image("local-path-provisioner"), HelperImage: h.Image("hyperkube"), VolumesDir: kubelet.VolumesDir,
+		Forward: forward, PodCIDR: h.Config.FlannelNetwork.IPv4(),
+		DNSDomain: h.Config.DNSDomain, DNSIP: h.Config.DNSServerIP,
+		ClusterCA: ca, ProxyFields: h.Config.ProxyFields(),
+		KubeletCA: kubeletCA, MetricsImage: h.Image("metrics-server"),
+		LocalPathImage: h.Image("local-path-provisioner"), HelperImage: h.Image("hyperkube"),
+		VolumesDir:      kubelet.VolumesDir,
 		ControllerImage: h.Image("metallb-controller"), SpeakerImage: h.Image("metallb-speaker"),
 		LoadBalancerAddresses: h.Config.LoadBalancerAddresses,
 	}, err
 }
 
 // Network is the step that applies the pod network before any other pod, because no pod
-// starts without it. A joining control plane does not apply it.
+// starts without it.
 func (a Addons) Network() step.Step {
 	const id, name = step.ID("pod-network"), "apply the pod network"
-	switch cfg := a.host.Config; {
-	case a.host.ManagesNetwork() || cfg.CNIPlugin == config.CNINone || cfg.Join:
+	switch a.network {
+	case "":
 		return step.Step{}
-	case cfg.CNIPlugin == config.CNIFlannel:
+	case config.CNIFlannel:
 		return a.ApplyManifest(id, name, a.Flannel)
 	}
-	return a.apply(id, name, NetworkManifest(a.host))
+	return a.apply(id, name, a.Manifests.Network(a.network))
 }
 
-// Further returns the steps that apply the user's addons. Only the
-// first control plane applies them. No step waits for their pods, because the
+// Further returns the steps that apply the user's addons. No step waits for their pods, because the
 // cluster works without them.
 func (a Addons) Further() []step.Step {
 	var all []step.Step
-	for _, name := range WantedAddons(a.host) {
+	for _, name := range a.Wanted {
 		if !addon.Contained(name) {
-			all = append(all, a.apply(step.IDOf("addon", name), "apply addon "+name, AddonManifest(a.host, name)))
+			all = append(all, a.apply(step.IDOf("addon", name), "apply addon "+name, a.Manifests.Addon(name)))
 		}
 	}
 	all = append(all, a.Contained()...)
-	for _, name := range DroppedAddons(a.host) {
+	for _, name := range a.Dropped {
 		all = append(all, a.RemoveNamed(name))
 	}
-	if dropsAddresses(a.host) {
+	if a.dropsAddresses {
 		all = append(all, a.RemoveAddresses())
 	}
 	return all
@@ -94,28 +128,12 @@ func (a Addons) Further() []step.Step {
 // Contained returns the steps that apply the wanted addons that
 // kube-bootstrap contains.
 func (a Addons) Contained() (all []step.Step) {
-	for _, name := range WantedAddons(a.host) {
+	for _, name := range a.Wanted {
 		if addon.Contained(name) {
 			all = append(all, a.ApplyNamed(name))
 		}
 	}
 	return all
-}
-
-// dropsAddresses reports whether metallb stays without the addresses in force.
-func dropsAddresses(h *local.Host) bool {
-	return h.Saved.Role == local.ControlPlane && slices.Contains(WantedAddons(h), config.AddonMetalLB) &&
-		len(h.Saved.Config.LoadBalancerAddresses) > 0 && len(h.Config.LoadBalancerAddresses) == 0
-}
-
-// DroppedAddons returns the contained addons that only the settings in force have.
-func DroppedAddons(h *local.Host) []string {
-	if h.Saved.Role != local.ControlPlane || h.Config.Join {
-		return nil
-	}
-	return slices.DeleteFunc(slices.Clone(h.Saved.Config.Addons), func(name string) bool {
-		return !addon.Contained(name) || slices.Contains(h.Config.Addons, name)
-	})
 }
 
 // LocalVolumes lists the claims whose volumes of local-path have data on this
@@ -129,46 +147,38 @@ func LocalVolumes(files host.Files) (claims []string) {
 	return claims
 }
 
-// WantedAddons returns the names of the addons that this host applies.
-func WantedAddons(h *local.Host) []string {
-	if h.Config.Join {
-		return nil
-	}
-	return h.Config.Addons
+// Manifests are the manifests of the user that the settings name.
+type Manifests struct {
+	files     host.Files
+	downloads *local.Downloads
+	limit     time.Duration
+	foreign   func(field, path string) bool // see local.Foreign
 }
 
-// NetworkManifest returns the manifest of another CNI plugin.
-func NetworkManifest(h *local.Host) UserManifest {
-	return manifest(h, "cniPlugin", addon.Where(h.Config.CNIPlugin), host.StateDir+"/network.yaml")
+// Network returns the manifest of another CNI plugin.
+func (m Manifests) Network(plugin string) UserManifest {
+	return UserManifest{m, "cniPlugin", addon.Where(plugin), host.StateDir + "/network.yaml"}
 }
 
-// AddonManifest returns the manifest of an addon.
-func AddonManifest(h *local.Host, name string) UserManifest {
+// Addon returns the manifest of an addon.
+func (m Manifests) Addon(name string) UserManifest {
 	from := addon.Where(name)
-	return manifest(h, "addons", from, host.StateDir+"/addons/"+addon.Hash(from)+".yaml")
-}
-
-func manifest(h *local.Host, field, from, kept string) UserManifest {
-	foreign := func() bool { return local.Foreign(h, field, from) }
-	return UserManifest{h.Files, h.Downloads, h.Timeout(), foreign, field, from, kept}
+	return UserManifest{m, "addons", from, host.StateDir + "/addons/" + addon.Hash(from) + ".yaml"}
 }
 
 // UserManifest is a YAML file of the user, given by path or URL. A copy of it is
 // saved once it was applied, because a second run must not depend on the
 // user's file or on the internet. The first line of the copy is its origin.
 type UserManifest struct {
-	files      host.Files
-	downloads  *local.Downloads
-	limit      time.Duration
-	foreign    func() bool // see local.Foreign
-	field      string      // of the settings
+	all        Manifests
+	field      string // of the settings
 	from, kept string
 }
 
 // text returns the manifest: the saved copy of a download, and otherwise the
 // user's file, or the saved copy if that cannot be read.
 func (m UserManifest) text(ctx context.Context) ([]byte, error) {
-	kept, err := m.files.Read(m.kept)
+	kept, err := m.all.files.Read(m.kept)
 	isKept := err == nil && bytes.HasPrefix(kept, m.origin())
 	if isKept && config.IsURL(m.from) {
 		return kept, nil
@@ -182,12 +192,12 @@ func (m UserManifest) text(ctx context.Context) ([]byte, error) {
 
 func (m UserManifest) fetch(ctx context.Context) ([]byte, error) {
 	if !config.IsURL(m.from) {
-		if m.foreign() {
+		if m.all.foreign(m.field, m.from) {
 			return nil, local.ForeignError(m.field, m.from)
 		}
 		return os.ReadFile(m.from)
 	}
-	return m.downloads.Get(step.WithLimit(ctx, m.limit), m.from)
+	return m.all.downloads.Get(step.WithLimit(ctx, m.all.limit), m.from)
 }
 
 func (m UserManifest) origin() []byte { return []byte("# from " + m.from + "\n") }
@@ -206,7 +216,7 @@ func (m UserManifest) keep(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return m.files.Put([]host.File{{Path: m.kept, Data: data}})
+	return m.all.files.Put([]host.File{{Path: m.kept, Data: data}})
 }
 
 // apply returns the step that applies a manifest and saves a copy
@@ -226,6 +236,6 @@ func (a Addons) apply(id step.ID, name string, m UserManifest) step.Step {
 			}
 			return m.keep(ctx)
 		},
-		Undo: func(context.Context) error { return m.files.Drop(m.kept) },
+		Undo: func(context.Context) error { return m.all.files.Drop(m.kept) },
 	}
 }

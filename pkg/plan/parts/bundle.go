@@ -20,7 +20,8 @@ func fetchBundle(h *local.Host, role string) step.Step {
 			if !local.NeedsBundle(h) || !local.LacksImages(ctx, h, role) {
 				return nil, nil
 			}
-			return step.Diff{fmt.Sprintf("write %s: Kubernetes %s for %s", offline.HostPath, h.Versions.Kubernetes, h.Config.Arch)}, nil
+			what := fmt.Sprintf("Kubernetes %s for %s", h.Versions.Kubernetes, h.Config.Arch)
+			return step.Diff{"write " + offline.HostPath + ": " + what}, nil
 		},
 		Apply: func(ctx context.Context) error { return local.Peers(h).Fetch(ctx, h.Files, offline.HostPath) },
 		Undo: func(context.Context) error {

@@ -27,7 +27,11 @@ type ControlPlane struct {
 	containerd containerd.Socket
 }
 
-func newControlPlane(h *local.Host, own etcd.Client) ControlPlane {
+func newControlPlane(h *local.Host, own etcd.Member) ControlPlane {
+	pods := netip.Prefix{} // pods that are attached to docker0 get their subnets from flannel
+	if !h.ManagesNetwork() {
+		pods = h.Config.FlannelNetwork.IPv4()
+	}
 	common := controlplane.HostSettings{
 		Files: h.Files, HostName: h.Config.HostName, IP: h.IP(), APIPort: h.Config.APIServerPort,
 		ServiceCIDR: h.Config.ServiceNetwork.IPv4(), DNSDomain: h.Config.DNSDomain, Joins: h.Config.Join,
@@ -36,11 +40,11 @@ func newControlPlane(h *local.Host, own etcd.Client) ControlPlane {
 	return ControlPlane{
 		PKI: controlplane.PKI{
 			HostSettings: common, ExtraNames: h.Config.TLSSANs, EtcdUser: etcd.HostUser(h.Config.HostName),
-			Sealed: etcd.DataOf(h.Files).Exist(), Now: time.Now,
+			Sealed: own.Data.Exist(), Now: time.Now,
 		},
 		StaticPods: controlplane.StaticPods{
-			HostSettings: common, PodCIDR: podCIDR(h), Image: h.Program, KubernetesVersion: h.Versions.Kubernetes,
-			EtcdEndpoints: etcdEndpoints(h, own), Single: !Several(h),
+			HostSettings: common, PodCIDR: pods, Image: h.Program, KubernetesVersion: h.Versions.Kubernetes,
+			EtcdEndpoints: etcdEndpoints(own, local.BalancedEtcd(h)), Single: !Several(h.Files, h.Config.Join),
 			ExtraArgs: h.Config.ExtraArgs, OIDC: h.Config.OIDC, AuditPolicy: h.Config.AuditPolicy,
 		},
 		API: controlplane.API{HostSettings: common, Version: h.Versions.ProgramVersion("kube-apiserver")},
@@ -48,7 +52,7 @@ func newControlPlane(h *local.Host, own etcd.Client) ControlPlane {
 			API: kube.Kubeconfig(controlplane.AdminConf), Server: local.BalancedAPI(h), Settings: file.Shared(h.Config),
 			Read: func() (join.Published, error) { return published(h) },
 		},
-		containerd: Containerd(h),
+		containerd: h.CRISocket(),
 	}
 }
 
@@ -62,31 +66,15 @@ func published(h *local.Host) (p join.Published, err error) {
 	return p, cmp.Or(clusterErr, etcdErr, keyErr, err)
 }
 
-// podCIDR returns the network that the controller manager divides among the
-// nodes for another CNI plugin. It is invalid if pods are attached to
-// docker0, because flannel then assigns the subnets.
-func podCIDR(h *local.Host) netip.Prefix {
-	if h.ManagesNetwork() {
-		return netip.Prefix{}
-	}
-	return h.Config.FlannelNetwork.IPv4()
-}
-
 // etcdEndpoints returns the endpoints of etcd that the API server of this host uses: its own
 // etcd, and another one if that is down. It opens 70 connections to each endpoint, so a single
 // control plane has only the first. It keeps the second when the others leave: the change
 // would restart the only API server.
-func etcdEndpoints(h *local.Host, own etcd.Client) []string {
-	if len(Others(h)) == 0 && !UsesOtherEtcd(h) {
-		return []string{own.URL()}
+func etcdEndpoints(own etcd.Member, balanced string) []string {
+	if len(own.Peers) == 0 && !controlplane.UsesEtcd(own.Data.Files, balanced) {
+		return []string{own.Client.URL()}
 	}
-	return []string{own.URL(), local.BalancedEtcd(h)}
-}
-
-// UsesOtherEtcd reports whether the API server of this host uses another etcd while that
-// of its host is down.
-func UsesOtherEtcd(h *local.Host) bool {
-	return controlplane.UsesEtcd(h.Files, local.BalancedEtcd(h))
+	return []string{own.Client.URL(), balanced}
 }
 
 // StaticPod returns the static pod of a component of the control plane.
@@ -116,7 +104,9 @@ func (c ControlPlane) ReviveAPIServer(server etcd.MemberContainer) step.Step {
 // Publish lets hosts join, and then tells the agent.
 func (c ControlPlane) Publish() step.Step {
 	publish := c.publisher.Publish()
-	tell := c.PKI.Files.Step(publish.ID, publish.Name, func() ([]host.File, error) { return []host.File{local.OpenMark}, nil })
+	tell := c.PKI.Files.Step(publish.ID, publish.Name, func() ([]host.File, error) {
+		return []host.File{local.OpenMark}, nil
+	})
 	return step.Step{
 		ID: publish.ID, Name: publish.Name,
 		Check: func(ctx context.Context) (step.Diff, error) {

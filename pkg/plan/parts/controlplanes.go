@@ -24,16 +24,19 @@ func newBalancer(h *local.Host, role string) balancer.Balancer {
 	if role == local.Worker {
 		settings.EtcdPort = gate.Port
 	}
-	return balancer.Balancer{Settings: settings, Files: h.Files, Seeds: seeds(h, role)}
+	first, data := addresses.Text(h.Config.MasterIP), etcd.DataOf(h.Files)
+	return balancer.Balancer{
+		Settings: settings, Files: h.Files, Seeds: seeds(role, h.IP(), first, h.Config.Join, data),
+	}
 }
 
 // seeds returns the control planes that this host knows without a list. The host that a
 // control plane joined by may have left since; this host has an API server of its own then.
-func seeds(h *local.Host, role string) []string {
-	switch own, first := h.IP(), addresses.Text(h.Config.MasterIP); {
-	case role != local.Worker && !h.Config.Join:
+func seeds(role, own, first string, joins bool, data etcd.Data) []string {
+	switch {
+	case role != local.Worker && !joins:
 		return []string{own}
-	case role != local.Worker && etcd.DataOf(h.Files).Exist() && own != first:
+	case role != local.Worker && data.Exist() && own != first:
 		return []string{first, own}
 	default:
 		return []string{first}
@@ -49,28 +52,30 @@ func ControlPlanes(files host.Files) []balancer.Backend {
 // Several reports whether the cluster has or will have several control
 // planes. If the balancer's list was lost, it looks whether the controller
 // manager uses leader election.
-func Several(h *local.Host) bool {
-	state, _ := balancer.ReadBackends(h.Files)
+func Several(files host.Files, joins bool) bool {
+	state, _ := balancer.ReadBackends(files)
 	if !state.Known {
-		return h.Config.Join || controlplane.Electing(h.Files)
+		return joins || controlplane.Electing(files)
 	}
 	return len(state.ControlPlanes) > 1
 }
 
-// Others lists the addresses of the other control planes that have joined.
-func Others(h *local.Host) []string {
-	state, _ := balancer.ReadBackends(h.Files)
+// others lists the addresses of the other control planes that have joined. Without a list of the
+// balancer, it is the one by which this host joins.
+func others(files host.Files, own, first string) []string {
+	state, _ := balancer.ReadBackends(files)
 	all := state.Addresses()
-	if !state.Known && h.Config.Join {
-		all = append(all, addresses.Text(h.Config.MasterIP))
+	if !state.Known && first != "" {
+		all = append(all, first)
 	}
-	return slices.DeleteFunc(all, func(ip string) bool { return ip == h.IP() })
+	return slices.DeleteFunc(all, func(ip string) bool { return ip == own })
 }
 
 // AnotherServes returns nil if the API server of another control plane than that of the address own is
 // ready, as the balancer of this host sees it.
 func AnotherServes(files host.Files, own string) error {
-	if slices.ContainsFunc(ControlPlanes(files), func(c balancer.Backend) bool { return c.IP != own && c.APIServer }) {
+	ready := func(c balancer.Backend) bool { return c.IP != own && c.APIServer }
+	if slices.ContainsFunc(ControlPlanes(files), ready) {
 		return nil
 	}
 	return errors.New("the API server of no other control plane is ready")

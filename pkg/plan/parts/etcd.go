@@ -6,6 +6,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/addresses"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
@@ -23,12 +24,16 @@ type Etcd struct {
 
 func newEtcd(h *local.Host) Etcd {
 	root := etcd.Credentials{
-		Files: h.Files, CA: controlplane.EtcdCA + ".crt", Cert: controlplane.EtcdRoot + ".crt", Key: controlplane.EtcdRoot + ".key",
+		Files: h.Files, CA: controlplane.EtcdCA + ".crt",
+		Cert: controlplane.EtcdRoot + ".crt", Key: controlplane.EtcdRoot + ".key",
 		Issue: func(asked *tls.CertificateRequestInfo) (*tls.Certificate, error) { return issueRoot(h.Files, asked) },
 	}
-	client := etcd.Client{Credentials: root, IP: h.IP()}
+	client, first := etcd.Client{Credentials: root, IP: h.IP()}, ""
+	if h.Config.Join {
+		first = addresses.Text(h.Config.MasterIP)
+	}
 	member := etcd.Member{
-		Client: client, Data: etcd.DataOf(h.Files), Name: h.Config.HostName, Peers: Others(h),
+		Client: client, Data: etcd.DataOf(h.Files), Name: h.Config.HostName, Peers: others(h.Files, h.IP(), first),
 		Addresses: otherAddresses(h.Config.IPAddress, h.Config.FlannelNetwork.IPv4()),
 	}
 	container := etcd.MemberContainer{

@@ -54,11 +54,14 @@ func serving(files host.Files) (*tls.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	pair, err := tls.LoadX509KeyPair(files.Path(controlplane.EtcdServer+".crt"), files.Path(controlplane.EtcdServer+".key"))
+	cert, key := files.Path(controlplane.EtcdServer+".crt"), files.Path(controlplane.EtcdServer+".key")
+	pair, err := tls.LoadX509KeyPair(cert, key)
 	if err != nil {
 		return nil, err
 	}
-	config := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}, ClientCAs: x509.NewCertPool()}
+	config := &tls.Config{
+		MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}, ClientCAs: x509.NewCertPool(),
+	}
 	if !config.ClientCAs.AppendCertsFromPEM(authority) {
 		return nil, fmt.Errorf("no certificate in %s.crt", controlplane.EtcdCA)
 	}

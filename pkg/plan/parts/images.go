@@ -3,6 +3,7 @@ package parts
 import (
 	"slices"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/mirror"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/containerd"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
@@ -24,7 +25,10 @@ type Images struct {
 }
 
 func newImages(h *local.Host, role string) Images {
-	return Images{Source: h.Source(), stores: h.Stores(), registry: registryFiles(h), fetch: fetchBundle(h, role)}
+	return Images{
+		Source: h.Source(), stores: h.Stores(), fetch: fetchBundle(h, role),
+		registry: registryFiles(h.Files, h.Registry, h.RegistryLost, h.Config.RegistryMirrors),
+	}
 }
 
 // LoadBootstrap is the step that loads one image into the bootstrap Docker.
@@ -52,19 +56,20 @@ func (i Images) Fetch() step.Step { return i.fetch }
 // serves the images of all registries, so that mirrors are of no use with it.
 func (i Images) RegistryFiles() step.Step { return i.registry }
 
-func registryFiles(h *local.Host) step.Step {
-	return registry.ConfigureHost(h.Files, func() ([]host.File, error) {
-		if h.RegistryLost != nil {
-			return nil, h.RegistryLost
+// registryFiles takes the error that the configuration of the registry is lost, if it is.
+func registryFiles(files host.Files, from *registry.Registry, lost error, mirrors []mirror.Mirror) step.Step {
+	return registry.ConfigureHost(files, func() ([]host.File, error) {
+		if lost != nil {
+			return nil, lost
 		}
-		if h.Registry == nil {
-			return containerd.MirrorFiles(h.Files, h.Config.RegistryMirrors)
+		if from == nil {
+			return containerd.MirrorFiles(files, mirrors)
 		}
-		hosts, err := containerd.RegistryFiles(h.Files, h.Registry, image.Upstreams())
+		hosts, err := containerd.RegistryFiles(files, from, image.Upstreams())
 		if err != nil {
 			return nil, err
 		}
-		credentials, err := kubelet.RegistryFiles(h.Registry, image.Upstreams())
-		return slices.Concat(hosts, maindocker.RegistryFiles(h.Registry), credentials), err
+		credentials, err := kubelet.RegistryFiles(from, image.Upstreams())
+		return slices.Concat(hosts, maindocker.RegistryFiles(from), credentials), err
 	})
 }

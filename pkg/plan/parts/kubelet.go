@@ -34,7 +34,7 @@ type NodeComponents struct {
 }
 
 func newNodeComponents(h *local.Host, role string, pki controlplane.PKI) NodeComponents {
-	socket := Containerd(h)
+	socket := h.CRISocket()
 	pods := containerd.Pods{Files: h.Files, Socket: socket, Images: h.ImagesIn(image.Containerd)}
 	n := NodeComponents{
 		Object:  ObjectOf(h.Config.HostName, kubelet.Kubeconfig),
@@ -47,7 +47,8 @@ func newNodeComponents(h *local.Host, role string, pki controlplane.PKI) NodeCom
 		ServiceRoute: kubelet.ServiceRoute{
 			Files: h.Files, Services: h.Config.ServiceNetwork.IPv4(), NodeIP: h.Config.IPAddress,
 		},
-		labels: labelsAndTaints(h, role), installed: h.Config.CNIPlugin != config.CNINone,
+		labels:    labelsAndTaints(role, h.Config.NodeLabels, h.Config.NodeTaints, !h.Config.NoDedicated),
+		installed: h.Config.CNIPlugin != config.CNINone,
 	}
 	if role == local.ControlPlane {
 		n.Object.API = kube.Kubeconfig(controlplane.AdminConf)
@@ -65,12 +66,13 @@ func (n NodeComponents) WaitReady() step.Step { return Watched(n.IfNetwork(n.Obj
 // IfNetwork returns s, which is excluded unless the run installs the pod network.
 func (n NodeComponents) IfNetwork(s step.Step) step.Step { return s.If(n.installed) }
 
-func labelsAndTaints(h *local.Host, role string) node.LabelsAndTaints {
-	m := node.LabelsAndTaints{Labels: h.Config.NodeLabels, Taints: h.Config.NodeTaints, ByKubelet: role == local.Worker}
+// labelsAndTaints returns what the settings request for the node. Only pods of the cluster run on a dedicated control plane.
+func labelsAndTaints(role string, labels []config.Label, taints []config.Taint, dedicated bool) node.LabelsAndTaints {
+	m := node.LabelsAndTaints{Labels: labels, Taints: taints, ByKubelet: role == local.Worker}
 	if role == local.ControlPlane {
 		m.Labels = append(slices.Clone(m.Labels), config.Label{Key: node.ControlPlaneLabel})
 	}
-	if role == local.ControlPlane && !h.Config.NoDedicated {
+	if role == local.ControlPlane && dedicated {
 		m.Taints = append(slices.Clone(m.Taints), config.Taint{
 			Taint: corev1.Taint{Key: kubelet.ControlPlaneTaint, Effect: corev1.TaintEffectNoSchedule},
 		})
@@ -84,9 +86,6 @@ func ObjectOf(name, kubeconfig string) node.Node {
 	return node.Node{API: kube.Kubeconfig(kubeconfig), Name: name, Explain: running.Explain, Started: running.StartedAt}
 }
 
-// Containerd returns the containerd that runs the pods.
-func Containerd(h *local.Host) containerd.Socket { return containerd.Socket(h.CRISocket()) }
-
 // Watched ends a wait that depends on the kubelet early if that fails.
 func Watched(s step.Step) step.Step { return s.Watched(RunningKubelet().Watch) }
 
@@ -97,8 +96,8 @@ func newKubelet(h *local.Host, identity kubelet.Identity) kubelet.Kubelet {
 		Store: containerd.FindDirs(h.Files).Root,
 		Config: kubelet.Configuration{
 			ClusterDNS: h.Config.DNSServerIP, DNSDomain: h.Config.DNSDomain,
-			CgroupDriver: containerd.CgroupDriver(), CRISocket: h.CRISocket(), Schedulable: h.Config.NoDedicated,
-			SmallDisk: host.InContainer(), KeepOOMScore: !process.CanLowerOOMScore(),
+			CgroupDriver: containerd.CgroupDriver(), CRISocket: string(h.CRISocket()),
+			Schedulable: h.Config.NoDedicated, SmallDisk: host.InContainer(), KeepOOMScore: !process.CanLowerOOMScore(),
 			Node: kubelet.NodeSettings{
 				Labels: h.Config.NodeLabels, Taints: h.Config.NodeTaints, Config: h.Config.KubeletConfig,
 				CPUs: h.Config.NodeCPUs, Memory: h.Config.NodeMemory, Disk: h.Config.NodeDisk,

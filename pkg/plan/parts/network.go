@@ -49,17 +49,21 @@ type PodNetwork struct {
 }
 
 func newNetwork(h *local.Host, role string, docker maindocker.Daemon) PodNetwork {
-	pods := h.Config.FlannelNetwork.IPv4()
+	pods, balanced := h.Config.FlannelNetwork.IPv4(), flannelEtcd(h.Files, local.BalancedEtcd(h))
+	lease := fitted(h.Files, h.Lease)
 	n := PodNetwork{
 		Flannel:  flannel.NetworkConfig{CIDR: pods, Backend: h.Config.FlannelBackend, Own: h.Config.IPAddress},
-		Flanneld: newFlanneld(h, pods, docker),
-		Bridge:   maindocker.Bridge{Docker: docker, Lease: lease(h)},
+		Flanneld: newFlanneld(h, balanced, docker),
+		Bridge:   maindocker.Bridge{Docker: docker, Lease: lease},
 		Overlay: maindocker.Overlay{
-			Docker: docker, Lease: lease(h), Link: flannel.Link(h.Config.FlannelBackend), Hosts: HostNetwork(h.Config.IPAddress),
+			Docker: docker, Lease: lease, Link: flannel.Link(h.Config.FlannelBackend),
+			Hosts: HostNetwork(h.Config.IPAddress),
 		},
-		Filter: newFilter(h, role, pods), Firewall: newFirewall(h, role, pods),
+		Filter: newFilter(h, role, balanced),
+		Firewall: newFirewall(
+			h.Files, h.Units, PublicPorts(role, h.Config.APIServerPort), h.Config.FlannelBackend, pods),
 		Services: h.Config.ServiceNetwork.IPv4(), assigned: h.ManagesNetwork(),
-		files: h.Files, containerd: Containerd(h), pods: pods, leased: h.Lease,
+		files: h.Files, containerd: h.CRISocket(), pods: pods, leased: h.Lease,
 		units: h.Units, limit: h.Timeout(),
 		own: h.ManagesNetwork() || h.Saved.Lost != nil, other: !h.ManagesNetwork() || h.Saved.Lost != nil,
 	}
@@ -78,6 +82,11 @@ func (n PodNetwork) OnDocker0(s step.Step) step.Step { return s.If(n.own) }
 
 // Leases reports whether each host has a subnet of flannel.
 func (n PodNetwork) Leases() bool { return n.assigned }
+
+// Reserved returns the networks that Docker must not give to others, by the names of their settings.
+func (n PodNetwork) Reserved() maindocker.ClusterNetworks {
+	return maindocker.ClusterNetworks{"flannelNetwork": n.pods, "serviceNetwork": n.Services}
+}
 
 // OtherCNI is the step that leaves the pod network to another CNI plugin. It is excluded if pods are
 // attached to docker0.
@@ -114,31 +123,31 @@ func (n PodNetwork) IsNew() bool {
 	return err != nil && containerd.CNIProblems(n.files, false) == nil
 }
 
-// lease returns the lease of this host, as docker0 and the pods use it.
-func lease(h *local.Host) func() (subnet.Lease, error) {
+// fitted returns the lease of this host, as docker0 and the pods use it.
+func fitted(files host.Files, lease func() (subnet.Lease, error)) func() (subnet.Lease, error) {
 	return func() (subnet.Lease, error) {
-		l, err := h.Lease()
+		l, err := lease()
 		if err != nil {
 			return l, err
 		}
-		return maindocker.Fit(h.Files, l)
+		return maindocker.Fit(files, l)
 	}
 }
 
-func newFlanneld(h *local.Host, pods netip.Prefix, docker maindocker.Daemon) flannel.Flanneld {
+func newFlanneld(h *local.Host, balanced flannel.EtcdAccess, docker maindocker.Daemon) flannel.Flanneld {
 	return flannel.Flanneld{
-		Docker: local.BootstrapDocker, Files: h.Files, Image: h.Image("flannel"), Etcd: flannelEtcd(h), Host: h.Config.HostName,
-		PublicIP: h.Config.IPAddress,
-		IPMasq:   h.Config.FlannelIPMasq, Backend: h.Config.FlannelBackend,
+		Docker: local.BootstrapDocker, Files: h.Files, Image: h.Image("flannel"), Etcd: balanced,
+		Host: h.Config.HostName, PublicIP: h.Config.IPAddress,
+		IPMasq: h.Config.FlannelIPMasq, Backend: h.Config.FlannelBackend,
 		SubnetDir: h.Config.FlannelSubnetDir, RestartPolicy: h.Config.RestartPolicy,
-		Network: pods, KeepModule: keepModule(h.Files, docker),
+		Network: h.Config.FlannelNetwork.IPv4(), KeepModule: keepModule(h.Files, docker),
 	}
 }
 
-// flannelEtcd returns the access of flanneld to etcd, through the balancer.
-func flannelEtcd(h *local.Host) flannel.EtcdAccess {
+// flannelEtcd returns the access of flanneld to etcd, by the URL of the balancer.
+func flannelEtcd(files host.Files, balanced string) flannel.EtcdAccess {
 	return flannel.EtcdAccess{
-		Files: h.Files, Endpoints: []string{local.BalancedEtcd(h)},
+		Files: files, Endpoints: []string{balanced},
 		CA: join.EtcdCAFile, Cert: join.FlannelCertFile, Key: join.FlannelKeyFile,
 	}
 }
@@ -158,9 +167,10 @@ func HostNetwork(ip netip.Addr) netip.Prefix {
 }
 
 // newFilter returns the filter of packets between hosts.
-func newFilter(h *local.Host, role string, pods netip.Prefix) flannel.HostFilter {
+func newFilter(h *local.Host, role string, balanced flannel.EtcdAccess) flannel.HostFilter {
 	f := flannel.HostFilter{
-		Etcd: flannelEtcd(h), PublicIP: h.Config.IPAddress, Backend: h.Config.FlannelBackend, Network: pods,
+		Etcd: balanced, PublicIP: h.Config.IPAddress,
+		Backend: h.Config.FlannelBackend, Network: h.Config.FlannelNetwork.IPv4(),
 		Trusted: h.Config.TrustedNetworks, KubeletPort: kubelet.Port, ControlPlanes: controlPlaneAddresses,
 	}
 	if role == local.ControlPlane {
@@ -171,21 +181,23 @@ func newFilter(h *local.Host, role string, pods netip.Prefix) flannel.HostFilter
 
 // PublicPorts returns the TCP ports at which the kubelet and the control plane of this host
 // accept connections from other hosts.
-func PublicPorts(h *local.Host, role string) []int {
+func PublicPorts(role string, apiServer int) []int {
 	ports := []int{kubelet.Port}
 	if role == local.ControlPlane {
-		ports = append(ports, h.Config.APIServerPort, local.BundlePort(h), etcd.ClientPort, etcd.PeerPort, gate.Port)
+		ports = append(ports, apiServer, local.BundlePort(apiServer), etcd.ClientPort, etcd.PeerPort, gate.Port)
 	}
 	return ports
 }
 
-// newFirewall returns what firewalld and ufw permit on this host.
-func newFirewall(h *local.Host, role string, pods netip.Prefix) firewall.Access {
-	tcp, udp := append(PublicPorts(h, role), 10256, 7947), []int{7947} // of kube-proxy, and of MetalLB
-	if port, ok := flannel.OverlayPorts[h.Config.FlannelBackend]; ok {
+// newFirewall returns what firewalld and ufw permit on this host, in addition to its public ports.
+func newFirewall(
+	files host.Files, units initsystem.Units, public []int, backend string, pods netip.Prefix,
+) firewall.Access {
+	tcp, udp := append(public, 10256, 7947), []int{7947} // of kube-proxy, and of MetalLB
+	if port, ok := flannel.OverlayPorts[backend]; ok {
 		udp = append(udp, port)
 	}
-	a := firewall.Access{Files: h.Files, Units: h.Units, Pods: pods}
+	a := firewall.Access{Files: files, Units: units, Pods: pods}
 	for _, port := range tcp {
 		a.Ports = append(a.Ports, firewall.Port{Number: port, Protocol: "tcp"})
 	}

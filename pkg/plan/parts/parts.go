@@ -55,7 +55,7 @@ func New(h *local.Host, role string) Parts {
 		Records: p.Balancer.Records, Answers: p.Balancer.Listens, Dirs: []string{balancer.StateDir},
 	}
 	p.Network = newNetwork(h, role, docker)
-	p.ControlPlane = newControlPlane(h, p.Etcd.Client)
+	p.ControlPlane = newControlPlane(h, p.Etcd.Member)
 	p.Node = newNodeComponents(h, role, p.ControlPlane.PKI)
 	p.Addons = newAddons(h)
 	return p

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/addon"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -17,12 +17,12 @@ func addonProblems(ctx context.Context, h request) error {
 		return nil
 	}
 	var errs []error
-	for _, name := range parts.WantedAddons(h.Host) {
+	for _, name := range h.parts.Addons.Wanted {
 		if addon.Contained(name) {
 			errs = append(errs, containedProblem(h, name))
 			continue
 		}
-		if err := parts.AddonManifest(h.Host, name).Check(ctx); err != nil {
+		if err := h.parts.Addons.Manifests.Addon(name).Check(ctx); err != nil {
 			errs = append(errs, &step.Problem{Name: "addon", Text: fmt.Sprintf("addons: %s: %v", name, err),
 				Remedy: "give the path or the URL of a manifest, or remove the addon from the setting"})
 		}
@@ -45,7 +45,8 @@ func containedProblem(h request, name string) error {
 		}
 		if _, err := b.Find(img.Ref, h.Config.Arch); err != nil {
 			return &step.Problem{Name: "addon", Text: fmt.Sprintf("addons: %s: %v", name, err),
-				Remedy: "build the bundle with `kube-bootstrap offline build`, or remove the addon from the setting (`--addons none`: no addon)"}
+				Remedy: "build the bundle with `kube-bootstrap offline build`, " +
+					"or remove the addon from the setting (`--addons none`: no addon)"}
 		}
 	}
 	return nil
@@ -57,7 +58,7 @@ func containedProblem(h request, name string) error {
 func droppedProblem(ctx context.Context, h request) error {
 	ctx, cancel := step.Checking(h.Limited(ctx))
 	defer cancel()
-	for _, name := range parts.DroppedAddons(h.Host) {
+	for _, name := range h.parts.Addons.Dropped {
 		if err := h.parts.Addons.Needed(ctx, name); len(step.Problems(err)) > 0 {
 			return err
 		}
@@ -66,10 +67,11 @@ func droppedProblem(ctx context.Context, h request) error {
 }
 
 func networkProblem(ctx context.Context, h request) error {
-	if h.role != local.ControlPlane || h.Config.Join || h.ManagesNetwork() || h.Config.CNIPlugin == config.CNINone || h.Config.CNIPlugin == config.CNIFlannel {
+	contained := slices.Contains([]string{config.CNINone, config.CNIFlannel}, h.Config.CNIPlugin)
+	if h.role != local.ControlPlane || h.Config.Join || h.ManagesNetwork() || contained {
 		return nil
 	}
-	if err := parts.NetworkManifest(h.Host).Check(ctx); err != nil {
+	if err := h.parts.Addons.Manifests.Network(h.Config.CNIPlugin).Check(ctx); err != nil {
 		return &step.Problem{Name: "cni-plugin", Text: fmt.Sprintf("cniPlugin: %s: %v", h.Config.CNIPlugin, err),
 			Remedy: "give the path or the URL of the plugin's manifest, or one of bridge, flannel, calico, none"}
 	}

@@ -38,7 +38,8 @@ func hostNameProblem(h request) error {
 	if must == "" || h.Saved.Installed() {
 		return nil
 	}
-	return &step.Problem{Name: "host-name", Firm: true, Text: fmt.Sprintf("hostName: the name of this host, %s, %s", name, must),
+	return &step.Problem{Name: "host-name", Firm: true,
+		Text:   fmt.Sprintf("hostName: the name of this host, %s, %s", name, must),
 		Remedy: "give it another name with --host-name"}
 }
 
@@ -52,7 +53,8 @@ func addressProblem(_ context.Context, h request) error {
 		names = append(names, l.Name)
 	}
 	if name := h.Config.NetInterface; name != "" && !slices.Contains(names, name) {
-		return &step.Problem{Name: "net-interface", Text: fmt.Sprintf("netInterface: %s: this interface does not exist", name),
+		return &step.Problem{Name: "net-interface",
+			Text:   fmt.Sprintf("netInterface: %s: this interface does not exist", name),
 			Remedy: "use one of: " + strings.Join(names, ", ")}
 	}
 	if h.DetectErr != nil {
@@ -66,7 +68,8 @@ func addressProblem(_ context.Context, h request) error {
 	if h.KeepsAddress() {
 		remedy = "assign this address to the host again, because the address of a control plane cannot change"
 	}
-	return &step.Problem{Name: "ip-address", Text: fmt.Sprintf("ipAddress: %s: no interface has this address", h.IP()), Remedy: remedy}
+	text := fmt.Sprintf("ipAddress: %s: no interface has this address", h.IP())
+	return &step.Problem{Name: "ip-address", Text: text, Remedy: remedy}
 }
 
 // overlapProblem compares the pod and service networks with the host's
@@ -78,9 +81,9 @@ func overlapProblem(_ context.Context, h request) error {
 		return err
 	}
 	var problems []error
-	for field, network := range Networks(h.Host) {
+	for field, network := range h.parts.Network.Reserved() {
 		for _, r := range routes {
-			if strange(h.Host, r) && r.Dst.Overlaps(network) {
+			if strange(r, h.Saved.Installed()) && r.Dst.Overlaps(network) {
 				problems = append(problems, &step.Problem{Name: "network-overlap",
 					Text:   fmt.Sprintf("%s: %s overlaps the route to %s on %s", field, network, r.Dst, r.Link),
 					Remedy: "choose another network"})
@@ -90,8 +93,8 @@ func overlapProblem(_ context.Context, h request) error {
 	return errors.Join(problems...)
 }
 
-func strange(h *local.Host, r links.Route) bool {
-	ours := parts.DockerBridge.MatchString(r.Link) || strings.HasPrefix(r.Link, "flannel") || h.Saved.Installed()
+func strange(r links.Route, installed bool) bool {
+	ours := parts.DockerBridge.MatchString(r.Link) || strings.HasPrefix(r.Link, "flannel") || installed
 	return r.Dst.Bits() > 0 && !ours
 }
 
@@ -99,7 +102,7 @@ func portProblem(_ context.Context, h request) error {
 	if h.Saved.Installed() {
 		return nil
 	}
-	ports := append(parts.PublicPorts(h.Host, h.role), h.Config.BalancerPort, h.Config.BalancerPort+1)
+	ports := append(parts.PublicPorts(h.role, h.Config.APIServerPort), h.Config.BalancerPort, h.Config.BalancerPort+1)
 	if h.role == local.ControlPlane {
 		ports = append(ports, controlplane.ManagerPort, controlplane.SchedulerPort)
 	}
@@ -158,7 +161,8 @@ func balancedProblems(ranges []addresses.Range, taken []takenRange) (problems []
 	for _, r := range ranges {
 		if i := slices.IndexFunc(taken, func(t takenRange) bool { return r.Overlaps(t.Range) }); i >= 0 {
 			problems = append(problems, &step.Problem{Name: "load-balancer-addresses",
-				Text:   fmt.Sprintf("loadBalancerAddresses: %s has an address %s: %s", r, taken[i].owner, taken[i].Range),
+				Text: fmt.Sprintf("loadBalancerAddresses: %s has an address %s: %s",
+					r, taken[i].owner, taken[i].Range),
 				Remedy: "choose addresses that no machine has"})
 		}
 	}

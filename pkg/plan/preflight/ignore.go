@@ -15,20 +15,26 @@ import (
 // the preflight checks and of their problems. test/architecture compares them
 // with the source.
 var problemNames = []string{
-	"addon", "arch", "auto-remove", "backend-module", "bridge-netfilter", "ca-cert-hash", "certificate-key", "cgroup-cpu", "cgroup-memory", "cgroup-pids",
-	"clock", "cluster-info", "cluster-info-forged", "cni-config", "cni-plugin", "containerd", "containerd-config", "containerd-pods",
-	"containerd-registry", "containerd-version", "control-plane", "control-plane-unreachable", "daemon-json", "disk-inodes", "disk-space", "docker", "docker-flags", "docker-hangs", "docker-settings", "docker-stopped", "docker-unit", "docker-version",
-	"etcd-version", "firewalld-strict", "flannel-backend", "flannel-backend-arch", "flannel-network", "flannel-network-in-use", "flannel-network-size",
-	"inotify", "ip-address", "join-data-lost", "joined-another", "kernel", "load-balancer-addresses", "man-in-the-middle", "master-address", "net-interface",
-	"network-overlap", "node-size", "node-taint", "node-unknown", "ports", "program-missing", "registry", "registry-answer", "registry-busy", "registry-ca", "registry-client-cert",
-	"registry-denied", "registry-host", "registry-login", "registry-name", "registry-plain-http", "registry-settings", "registry-unreachable", "role",
-	"swap", "token-format", "token-kind", "token-node", "token-unknown", "version-skew",
+	"addon", "arch", "auto-remove", "backend-module", "bridge-netfilter", "ca-cert-hash", "certificate-key",
+	"cgroup-cpu", "cgroup-memory", "cgroup-pids", "clock", "cluster-info", "cluster-info-forged", "cni-config",
+	"cni-plugin", "containerd", "containerd-config", "containerd-pods", "containerd-registry",
+	"containerd-version", "control-plane", "control-plane-unreachable", "daemon-json", "disk-inodes",
+	"disk-space", "docker", "docker-flags", "docker-hangs", "docker-settings", "docker-stopped", "docker-unit",
+	"docker-version", "etcd-version", "firewalld-strict", "flannel-backend", "flannel-backend-arch",
+	"flannel-network", "flannel-network-in-use", "flannel-network-size", "inotify", "ip-address",
+	"join-data-lost", "joined-another", "kernel", "load-balancer-addresses", "man-in-the-middle",
+	"master-address", "net-interface", "network-overlap", "node-size", "node-taint", "node-unknown", "ports",
+	"program-missing", "registry", "registry-answer", "registry-busy", "registry-ca", "registry-client-cert",
+	"registry-denied", "registry-host", "registry-login", "registry-name", "registry-plain-http",
+	"registry-settings", "registry-unreachable", "role", "swap", "token-format", "token-kind", "token-node",
+	"token-unknown", "version-skew",
 }
 
 // firmNames are the names of problems that cannot be ignored: without what they miss, no run
 // gets further. The names of settings, which refused changes have, are as firm.
 var firmNames = []string{
-	"addon-data", "bundle", "bundle-offer", "cluster-identity", "containerd-missing", "docker-missing", "images", "settings", "settings-lost", "unfinished",
+	"addon-data", "bundle", "bundle-offer", "cluster-identity", "containerd-missing", "docker-missing", "images",
+	"settings", "settings-lost", "unfinished",
 }
 
 // ProblemNames lists the names for --ignore-preflight, except the names of ports.

@@ -28,7 +28,8 @@ func bundleProblem(ctx context.Context, h request) error {
 	b, err := h.Source().Open()
 	switch {
 	case errors.Is(err, bundle.ErrUntrusted):
-		return problem(err, "get a bundle that is signed with this key, or set --verify-key to the public key of its signer")
+		return problem(err,
+			"get a bundle that is signed with this key, or set --verify-key to the public key of its signer")
 	case errors.Is(err, bundle.ErrKey):
 		return problem(err, "set --verify-key to the file of the signer's public key")
 	case errors.Is(err, fs.ErrNotExist):
@@ -37,9 +38,9 @@ func bundleProblem(ctx context.Context, h request) error {
 		return problem(err, "create it with `kube-bootstrap offline build`")
 	}
 	defer b.Close()
-	if b.Manifest.Versions.Kubernetes != h.Versions.Kubernetes {
-		return problem(fmt.Errorf("%s contains Kubernetes %s, not %s", h.Config.Bundle, b.Manifest.Versions.Kubernetes, h.Versions.Kubernetes),
-			"give --kubernetes-version "+b.Manifest.Versions.Kubernetes+" or another bundle")
+	if has, want := b.Manifest.Versions.Kubernetes, h.Versions.Kubernetes; has != want {
+		return problem(fmt.Errorf("%s contains Kubernetes %s, not %s", h.Config.Bundle, has, want),
+			"give --kubernetes-version "+has+" or another bundle")
 	}
 	if h.Saved.Installed() || withoutIgnored(h, "arch", archProblem(ctx, h)) != nil {
 		return nil
@@ -88,10 +89,12 @@ func byHandProblem(ctx context.Context, h request) error {
 		return nil
 	}
 	if h.Config.VerifyKey != "" {
-		return &step.Problem{Name: "bundle", Firm: true, Text: "verifyKey requires a signed bundle, and images that were loaded into Docker have no signature",
+		return &step.Problem{Name: "bundle", Firm: true,
+			Text:   "verifyKey requires a signed bundle, and images that were loaded into Docker have no signature",
 			Remedy: "give a signed bundle with --bundle, or remove the key with --verify-key \"\""}
 	}
-	missing, err := offline.MissingIn(ctx, local.MainDocker().Images(), image.References(image.OfEveryCluster(h.Images)))
+	wanted := image.References(image.OfEveryCluster(h.Images))
+	missing, err := offline.MissingIn(ctx, local.MainDocker().Images(), wanted)
 	if err == nil && len(missing) > 0 {
 		err = &step.Problem{Name: "images", Firm: true, Text: "the main Docker lacks " + strings.Join(missing, ", "),
 			Remedy: "load each by `docker save IMAGE | ssh HOST docker load`, or give --bundle or --registry"}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/catalog"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/containerd"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/filesystem"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/kernel"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/netfilter"
@@ -22,14 +23,14 @@ const minFree = 2 << 30 // bytes
 
 // stores returns the directories of images and state: of this program, of the main Docker and
 // of containerd. Each may be a file system. Another check reports a Docker that does not answer.
-func stores(ctx context.Context, h *local.Host) []string {
+func stores(ctx context.Context, files host.Files) []string {
 	docker := "/var/lib/docker"
 	ctx, cancel := step.Limited(ctx)
 	defer cancel()
 	if facts, err := local.MainDocker().Facts(ctx); err == nil && facts.DockerRootDir != "" {
 		docker = facts.DockerRootDir
 	}
-	return []string{stateDir, docker, containerd.FindDirs(h.Files).Root}
+	return []string{stateDir, docker, containerd.FindDirs(files).Root}
 }
 
 // stateDir is the directory of stores that has the state of this program.
@@ -43,20 +44,20 @@ func spaceProblem(ctx context.Context, h request) error {
 	if h.Saved.Installed() {
 		return nil
 	}
-	return eachStore(ctx, h.Host, func(dir string) error {
+	return eachStore(ctx, h.Files, func(dir string) error {
 		need := int64(minFree)
 		if dir == stateDir {
 			need += pullFactor * h.Supply.Bytes
 		}
-		return lessThan(h.Host, need, dir)
+		return lessThan(h.Files, need, dir)
 	})
 }
 
-func eachStore(ctx context.Context, h *local.Host, look func(dir string) error) error {
-	stores := stores(ctx, h)
+func eachStore(ctx context.Context, files host.Files, look func(dir string) error) error {
+	stores := stores(ctx, files)
 	var errs []error
 	for i, dir := range stores {
-		seen := func(earlier string) bool { return filesystem.Same(h.Files, earlier, dir) }
+		seen := func(earlier string) bool { return filesystem.Same(files, earlier, dir) }
 		if !slices.ContainsFunc(stores[:i], seen) {
 			errs = append(errs, look(dir))
 		}
@@ -64,12 +65,13 @@ func eachStore(ctx context.Context, h *local.Host, look func(dir string) error) 
 	return errors.Join(errs...)
 }
 
-func lessThan(h *local.Host, need int64, dir string) error {
-	free, err := filesystem.FreeBytes(h.Files, dir)
+func lessThan(files host.Files, need int64, dir string) error {
+	free, err := filesystem.FreeBytes(files, dir)
 	if err != nil || free >= need {
 		return err
 	}
-	return &step.Problem{Name: "disk-space", Text: fmt.Sprintf("%s has %d MiB free, %d MiB are required", dir, free>>20, need>>20),
+	return &step.Problem{Name: "disk-space",
+		Text:   fmt.Sprintf("%s has %d MiB free, %d MiB are required", dir, free>>20, need>>20),
 		Remedy: "free some space"}
 }
 
@@ -82,18 +84,21 @@ const (
 
 // Room is the step that finds a full disk on an installed host. It has no
 // Apply: the administrator must free space [disk-space, disk-inodes].
-func Room(h *local.Host) step.Step {
-	return step.Step{ID: "disk-room", Name: "find room on the disks", Waits: true, Check: func(ctx context.Context) (step.Diff, error) {
-		return nil, eachStore(ctx, h, func(dir string) error { return errors.Join(lessThan(h, roomBytes, dir), fewFiles(h, dir)) })
-	}}
+func Room(files host.Files) step.Step {
+	room := func(dir string) error { return errors.Join(lessThan(files, roomBytes, dir), fewFiles(files, dir)) }
+	return step.Step{
+		ID: "disk-room", Name: "find room on the disks", Waits: true,
+		Check: func(ctx context.Context) (step.Diff, error) { return nil, eachStore(ctx, files, room) },
+	}
 }
 
-func fewFiles(h *local.Host, dir string) error {
-	free, err := filesystem.FreeFiles(h.Files, dir)
+func fewFiles(files host.Files, dir string) error {
+	free, err := filesystem.FreeFiles(files, dir)
 	if err != nil || free >= roomFiles {
 		return err
 	}
-	return &step.Problem{Name: "disk-inodes", Text: fmt.Sprintf("%s has %d free inodes, %d are required", dir, free, roomFiles),
+	return &step.Problem{Name: "disk-inodes",
+		Text:   fmt.Sprintf("%s has %d free inodes, %d are required", dir, free, roomFiles),
 		Remedy: "delete files"}
 }
 
@@ -117,7 +122,8 @@ func clockProblemAt(now time.Time) error {
 	default:
 		return nil
 	}
-	return &step.Problem{Name: "clock", Text: "the clock is at " + now.UTC().Format(time.RFC3339) + ", which is " + where,
+	return &step.Problem{Name: "clock",
+		Text:   "the clock is at " + now.UTC().Format(time.RFC3339) + ", which is " + where,
 		Remedy: "set it (`timedatectl set-time`, or start a time service)"}
 }
 
@@ -127,7 +133,8 @@ func archProblem(_ context.Context, h request) error {
 	if h.Config.Arch == runtime.GOARCH {
 		return nil
 	}
-	return &step.Problem{Name: "arch", Text: fmt.Sprintf("arch: %s, but this program is for %s", h.Config.Arch, runtime.GOARCH),
+	return &step.Problem{Name: "arch",
+		Text:   fmt.Sprintf("arch: %s, but this program is for %s", h.Config.Arch, runtime.GOARCH),
 		Remedy: "remove ARCH and --arch"}
 }
 
@@ -144,7 +151,8 @@ func inotifyProblem(_ context.Context, h request) error {
 	if err != nil || free >= minInotify {
 		return err
 	}
-	return &step.Problem{Name: "inotify", Text: fmt.Sprintf("this user can create only %d more inotify instances, %d are required", free, minInotify),
+	return &step.Problem{Name: "inotify",
+		Text:   fmt.Sprintf("this user can create only %d more inotify instances, %d are required", free, minInotify),
 		Remedy: "raise the limit (`sysctl fs.inotify.max_user_instances=1024`, and in /etc/sysctl.d)"}
 }
 
@@ -184,7 +192,9 @@ func podProblems(ctx context.Context, h request) error {
 	if h.Saved.Installed() {
 		return nil
 	}
-	return errors.Join(containerd.MissingProblem(), oldContainerd(ctx, h), h.parts.Node.CRI.ConfigProblems(ctx), containerd.CNIProblems(h.Files, h.ManagesNetwork()), h.parts.Node.Pods.Problems(ctx))
+	return errors.Join(
+		containerd.MissingProblem(), oldContainerd(ctx, h), h.parts.Node.CRI.ConfigProblems(ctx),
+		containerd.CNIProblems(h.Files, h.ManagesNetwork()), h.parts.Node.Pods.Problems(ctx))
 }
 
 // oldContainerd returns a problem if containerd is older than the oldest

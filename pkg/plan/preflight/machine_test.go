@@ -5,9 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
@@ -34,23 +31,6 @@ func TestArch(t *testing.T) {
 		problems := step.Problems(archProblem(t.Context(), request{Host: h}))
 		if (len(problems) == 1 && problems[0].Name == "arch") != bad {
 			t.Errorf("%s: got %v", arch, problems)
-		}
-	}
-}
-
-func TestRoomOnTheDisks(t *testing.T) {
-	for options, problem := range map[string]string{
-		"size=64m":              "",
-		"size=1m":               "disk-space",
-		"size=64m,nr_inodes=99": "disk-inodes",
-	} {
-		root := t.TempDir()
-		must.NoError(t, unix.Mount("tmpfs", root, "tmpfs", 0, options))
-		t.Cleanup(func() { _ = unix.Unmount(root, 0) })
-		h := &local.Host{Files: host.Files{Root: root}}
-		_, err := Room(h).Check(t.Context())
-		if (err == nil) != (problem == "") || err != nil && step.Problems(err)[0].Name != problem {
-			t.Errorf("%s: %v, want %q", options, err, problem)
 		}
 	}
 }

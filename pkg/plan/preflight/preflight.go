@@ -114,22 +114,22 @@ func etcdProblem(_ context.Context, h request) error {
 		return nil
 	}
 	return &step.Problem{Name: "etcd-version", Firm: true, Text: "etcd " + err.Error(),
-		Remedy: "create a new bundle with `kube-bootstrap offline build`, and run `kube-bootstrap master` with it on every control plane of the cluster"}
+		Remedy: "create a new bundle with `kube-bootstrap offline build`, " +
+			"and run `kube-bootstrap master` with it on every control plane of the cluster"}
 }
 
 // dockerProblem finds the problems of Docker, and on a new host those that its restart would cause.
 func dockerProblem(ctx context.Context, h request) error {
 	docker := h.parts.Docker
 	errs := []error{docker.Problems(ctx, kubelet.Dir)}
-	if engine := docker.Engine(); h.role != local.Loaded && !h.Saved.Installed() && h.ManagesNetwork() && engine.Answers(ctx) == nil {
-		errs = append(errs, maindocker.RestartProblem(ctx, engine), Networks(h.Host).NetworkProblems(ctx, engine), Networks(h.Host).PoolProblems(ctx, h.Files, engine))
+	moves := h.role != local.Loaded && !h.Saved.Installed() && h.ManagesNetwork()
+	if engine := docker.Engine(); moves && engine.Answers(ctx) == nil {
+		own := h.parts.Network.Reserved()
+		errs = append(errs,
+			maindocker.RestartProblem(ctx, engine), own.NetworkProblems(ctx, engine),
+			own.PoolProblems(ctx, h.Files, engine))
 	}
 	return errors.Join(errs...)
-}
-
-// Networks returns the networks that Docker must not give to others.
-func Networks(h *local.Host) maindocker.ClusterNetworks {
-	return maindocker.ClusterNetworks{"flannelNetwork": h.Config.FlannelNetwork.IPv4(), "serviceNetwork": h.Config.ServiceNetwork.IPv4()}
 }
 
 // DockerProblems returns what goes wrong in the Docker of an installed host by itself: it hangs, or
@@ -144,9 +144,10 @@ func DockerProblems(ctx context.Context, docker maindocker.Daemon, own maindocke
 // WatchDocker is the step that names DockerProblems. It has no Apply: a restart ends what works
 // in spite of them.
 func WatchDocker(docker maindocker.Daemon, own maindocker.ClusterNetworks) step.Step {
-	return step.Step{ID: "watch-docker", Name: "look at Docker", Waits: true, Check: func(ctx context.Context) (step.Diff, error) {
-		return nil, DockerProblems(ctx, docker, own)
-	}}
+	return step.Step{
+		ID: "watch-docker", Name: "look at Docker", Waits: true,
+		Check: func(ctx context.Context) (step.Diff, error) { return nil, DockerProblems(ctx, docker, own) },
+	}
 }
 
 func sizeProblem(_ context.Context, h request) error {

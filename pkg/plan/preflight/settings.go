@@ -23,13 +23,15 @@ import (
 // that differ from those of the cluster that the host joins.
 func settingsProblem(_ context.Context, h request) error {
 	return host.Each(h.Refused, func(d config.Difference) error {
-		whose, remedy := "this host was set up with", "leave it out, or run `kube-bootstrap turndown` and set this host up again"
+		whose := "this host was set up with"
+		remedy := "leave it out, or run `kube-bootstrap turndown` and set this host up again"
 		if d.Shared {
 			whose, remedy = "the cluster has", "leave it out, as only a new cluster can have another value"
 		}
 		return &step.Problem{
 			Name: d.Flag, Firm: true, Remedy: remedy,
-			Text: fmt.Sprintf("%s: %s (from %s), but %s %s", d.Field, cmp.Or(d.Given, "nothing"), d.From, whose, cmp.Or(d.InForce, "none")),
+			Text: fmt.Sprintf("%s: %s (from %s), but %s %s",
+				d.Field, cmp.Or(d.Given, "nothing"), d.From, whose, cmp.Or(d.InForce, "none")),
 		}
 	})
 }
@@ -85,8 +87,10 @@ func taintProblem(ctx context.Context, h request) error {
 		words = append(words, t.String()+"-")
 	}
 	return &step.Problem{
-		Name:   "node-taint",
-		Text:   fmt.Sprintf("nodeTaints: %q, and %q before: a worker cannot change the taints of its node", config.Joined(want), config.Joined(before)),
-		Remedy: fmt.Sprintf("run `kubectl taint node --overwrite %s %s` as an administrator, then this command again", h.Config.HostName, strings.Join(words, " ")),
+		Name: "node-taint",
+		Text: fmt.Sprintf("nodeTaints: %q, and %q before: a worker cannot change the taints of its node",
+			config.Joined(want), config.Joined(before)),
+		Remedy: fmt.Sprintf("run `kubectl taint node --overwrite %s %s` as an administrator, then this command again",
+			h.Config.HostName, strings.Join(words, " ")),
 	}
 }

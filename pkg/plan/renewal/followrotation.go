@@ -56,7 +56,7 @@ func FollowRotation(h *local.Host) step.Step {
 // is none. Only a worker gets the authorities too.
 func toFollow(ctx context.Context, h *local.Host) (*rotation.Trust, error) {
 	if h.Saved.Role != local.ControlPlane {
-		return trustToFollow(ctx, h)
+		return trustToFollow(ctx, h.Files, h.Config.HostName)
 	}
 	r, err := State.Read(ctx)
 	if err != nil || r == nil {
@@ -71,24 +71,25 @@ func toFollow(ctx context.Context, h *local.Host) (*rotation.Trust, error) {
 
 // trustToFollow is toFollow of a worker. Every node can read what is signed, so somebody
 // may publish it again after the rotation.
-func trustToFollow(ctx context.Context, h *local.Host) (*rotation.Trust, error) {
+func trustToFollow(ctx context.Context, files host.Files, name string) (*rotation.Trust, error) {
 	t, err := WorkerState.ReadTrust(ctx, func(text, signature []byte) bool {
-		trusted, err := h.Files.Read(join.ClusterCAFile)
+		trusted, err := files.Read(join.ClusterCAFile)
 		return err == nil && pki.Vouched(trusted, text, signature)
 	})
 	if err != nil || t == nil {
 		return nil, err
 	}
-	behind, err := WorkerState.Notes().Behind(ctx, t.Rotation.Rollout(), []string{h.Config.HostName})
+	behind, err := WorkerState.Notes().Behind(ctx, t.Rotation.Rollout(), []string{name})
 	if err != nil || len(behind) == 0 {
 		return nil, err
 	}
-	passed, err := WorkerState.Notes().Passed(ctx, t.Rotation.Rollout(), h.Config.HostName)
+	passed, err := WorkerState.Notes().Passed(ctx, t.Rotation.Rollout(), name)
 	if err != nil {
 		return nil, err
 	}
-	if passed || bringsBack(h.Files, *t) {
-		return nil, fmt.Errorf("ConfigMap kube-system/%s: it contains the rotation of %s, which is over on this host; remove the ConfigMap", rotation.TrustName, t.Rotation.ID)
+	if passed || bringsBack(files, *t) {
+		return nil, fmt.Errorf("ConfigMap kube-system/%s: it contains the rotation of %s, which is over on this host; "+
+			"remove the ConfigMap", rotation.TrustName, t.Rotation.ID)
 	}
 	return t, nil
 }
@@ -112,10 +113,10 @@ func bringsBack(files host.Files, t rotation.Trust) bool {
 // programs use them, one after the other.
 func rotate(h *local.Host, t rotation.Trust) step.Plan {
 	p := parts.InForce(h)
-	flanneld := startFlanneld(p.Network)
+	flanneld, keepHash := startFlanneld(p.Network), keepHash(h.Files, h.Saved.Config)
 	if h.Saved.Role != local.ControlPlane {
 		plan := step.InOrder(trustFiles(h.Files, t), p.Join.FlannelCertificate(), flanneld)
-		return append(plan, kubeletFollows(p.Node.Kubelet, keepHash(h), t.Rotation)...).Within(h.Timeout())
+		return append(plan, kubeletFollows(p.Node.Kubelet, keepHash, t.Rotation)...).Within(h.Timeout())
 	}
 	// The mark of a renewal has the agent finish that if it is interrupted, even
 	// while no API server runs.
@@ -123,7 +124,7 @@ func rotate(h *local.Host, t rotation.Trust) step.Plan {
 		p.Etcd.StartAsMember(), flanneld)
 	plan = append(plan, p.ControlPlane.StaticPods.UseRenewed()...)
 	plan = append(plan, p.Addons.Contained()) // metrics-server trusts the authority of kubelets
-	plan = append(plan, kubeletFollows(p.Node.Kubelet, keepHash(h), t.Rotation)...)
+	plan = append(plan, kubeletFollows(p.Node.Kubelet, keepHash, t.Rotation)...)
 	return append(plan, []step.Step{endRenewal(h.Files)}).Within(h.Timeout())
 }
 
@@ -151,16 +152,16 @@ func kubeletFollows(k kubelet.Kubelet, keepHash step.Step, r rotation.Rotation) 
 
 // keepHash is the step with which a host that has joined knows its cluster by the
 // authority that signs now.
-func keepHash(h *local.Host) step.Step {
-	if h.Saved.Config.CACertHash == "" {
+func keepHash(files host.Files, cfg config.Config) step.Step {
+	if cfg.CACertHash == "" {
 		return step.Step{}
 	}
-	return h.Files.Step("keep-ca-hash", "keep the hash of the certificate authority", func() ([]host.File, error) {
-		ca, err := h.Files.Read(join.ClusterCAFile)
+	return files.Step("keep-ca-hash", "keep the hash of the certificate authority", func() ([]host.File, error) {
+		ca, err := files.Read(join.ClusterCAFile)
 		if err != nil {
 			return nil, err
 		}
-		cfg := h.Saved.Config
+		cfg := cfg
 		if cfg.CACertHash, err = join.CAHashOf(ca); err != nil {
 			return nil, err
 		}

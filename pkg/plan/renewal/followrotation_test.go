@@ -36,13 +36,13 @@ func TestAWorkerKeepsTheHashOfTheAuthorityThatSigns(t *testing.T) {
 		cfg.CACertHash = hash(old)
 		h := &local.Host{Files: files, Saved: local.Saved{Role: local.Worker, Config: cfg}}
 		must.NoError(t, trustFiles(h.Files, rotation.Trust{ClusterCA: []byte(c.trusted), EtcdCA: []byte(c.trusted)}).Apply(t.Context()))
-		must.NoError(t, keepHash(h).Apply(t.Context()))
+		must.NoError(t, keepHash(h.Files, h.Saved.Config).Apply(t.Context()))
 		saved, err := file.ReadSaved(files.Path(config.SavedPath))
 		if err != nil || saved.CACertHash != c.want {
 			t.Errorf("%s: the hash is %s, want %s (%v)", c.phase, saved.CACertHash, c.want, err)
 		}
 	}
-	if s := keepHash(&local.Host{Files: files}); s.Name != "" {
+	if s := keepHash(files, config.Config{}); s.Name != "" {
 		t.Error("the first control plane of a cluster has joined none, and gets a hash")
 	}
 }

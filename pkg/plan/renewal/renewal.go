@@ -35,11 +35,12 @@ func Renewal(h *local.Host, names []string) step.Plan {
 
 // RenewDue renews the certificates of this host that have less than a third of their
 // lifetime left.
-func RenewDue(h *local.Host, p parts.Parts) step.Step {
+func RenewDue(
+	h *local.Host, certificates controlplane.PKI, join parts.Join, network parts.PodNetwork,
+) step.Step {
 	if h.Saved.Role != local.ControlPlane {
-		return renewFlannel(p.Join.FlannelCertificate(), startFlanneld(p.Network))
+		return renewFlannel(join.FlannelCertificate(), startFlanneld(network))
 	}
-	certificates := p.ControlPlane.PKI
 	return step.Step{
 		ID: "renew-certificates", Name: "renew certificates",
 		Check: func(context.Context) (step.Diff, error) {
@@ -85,8 +86,8 @@ func endRenewal(files host.Files) step.Step {
 }
 
 // Renews returns the problem that prevents a renewal of certificates [unfinished].
-func Renews(h *local.Host) error {
-	if local.Complete(h.Files) {
+func Renews(files host.Files) error {
+	if local.Complete(files) {
 		return nil
 	}
 	return &step.Problem{
@@ -119,7 +120,7 @@ func renewable(which func(pki.CertificateFile) bool) (names []string) {
 // interrupted renewal has removed the API server's manifest: other control planes may
 // wait for this one.
 func Alone(ctx context.Context, h *local.Host, do func(context.Context) error) error {
-	if !h.Files.Exists(controlplane.APIServerPod) || !parts.Several(h) || expired(h.Files) {
+	if !h.Files.Exists(controlplane.APIServerPod) || !parts.Several(h.Files, h.Config.Join) || expired(h.Files) {
 		return do(ctx)
 	}
 	another := func(context.Context) error { return parts.AnotherServes(h.Files, h.IP()) }
@@ -132,15 +133,17 @@ func Alone(ctx context.Context, h *local.Host, do func(context.Context) error) e
 }
 
 func expired(files host.Files) bool {
-	return slices.ContainsFunc(Certificates(files, local.ControlPlane), func(one pki.CertificateStatus) bool { return one.Problem == "expired" })
+	return slices.ContainsFunc(Certificates(files, local.ControlPlane), func(one pki.CertificateStatus) bool {
+		return one.Problem == "expired"
+	})
 }
 
 // SetLeafLife sets how long the certificates that this host issues are valid.
-func SetLeafLife(h *local.Host, life time.Duration) error {
+func SetLeafLife(files host.Files, life time.Duration) error {
 	if err := controlplane.ValidLeafLife(life); err != nil {
 		return fmt.Errorf("--lifetime: %w", err)
 	}
-	return controlplane.SetLeafLife(h.Files, life)
+	return controlplane.SetLeafLife(files, life)
 }
 
 // Certificates lists the certificates on a host of the role, authorities

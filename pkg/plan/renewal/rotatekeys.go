@@ -147,7 +147,8 @@ func (r rotating) dropToken(ctx context.Context, secret corev1.Secret) error {
 		return err
 	}
 	delete(secret.Data, corev1.ServiceAccountTokenKey)
-	_, err = client.CoreV1().Secrets(secret.Namespace).Update(ctx, &secret, metav1.UpdateOptions{FieldManager: kube.FieldManager})
+	options := metav1.UpdateOptions{FieldManager: kube.FieldManager}
+	_, err = client.CoreV1().Secrets(secret.Namespace).Update(ctx, &secret, options)
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil // the next look finds what is left
 	}
@@ -158,12 +159,13 @@ func (r rotating) dropToken(ctx context.Context, secret corev1.Secret) error {
 // old key has signed.
 func (r rotating) noteUntil() step.Step {
 	const name = "find out when the last token of the old key is replaced"
-	return r.step("find-out-end", name, rotation.Use, func(_ context.Context, now rotation.Rotation) (step.Diff, error) {
+	todo := func(_ context.Context, now rotation.Rotation) (step.Diff, error) {
 		if !now.Until.IsZero() {
 			return nil, nil
 		}
 		return step.Diff{name}, nil
-	}, func(ctx context.Context, now rotation.Rotation) error {
+	}
+	return r.step("find-out-end", name, rotation.Use, todo, func(ctx context.Context, now rotation.Rotation) error {
 		life, err := r.longestToken(ctx)
 		if err != nil {
 			return err
@@ -217,7 +219,9 @@ func (r rotating) publishTrust(ctx context.Context, now rotation.Rotation) error
 func (r rotating) dropTokens() step.Step {
 	return r.step("drop-tokens", "delete the bootstrap tokens of the old authority", rotation.Accept,
 		func(ctx context.Context, _ rotation.Rotation) (diff step.Diff, err error) {
-			tokens, err := kube.Ask(r.store.API, func(client kubernetes.Interface) ([]join.Token, error) { return join.ListTokens(ctx, client) })
+			tokens, err := kube.Ask(r.store.API, func(client kubernetes.Interface) ([]join.Token, error) {
+				return join.ListTokens(ctx, client)
+			})
 			for _, token := range tokens {
 				diff = append(diff, "delete token "+token.ID)
 			}
@@ -225,7 +229,9 @@ func (r rotating) dropTokens() step.Step {
 		}, func(ctx context.Context, _ rotation.Rotation) error {
 			return r.store.API.Do(func(client kubernetes.Interface) error {
 				tokens, err := join.ListTokens(ctx, client)
-				return cmp.Or(err, host.Each(tokens, func(token join.Token) error { return join.DeleteToken(ctx, client, token.ID) }))
+				return cmp.Or(err, host.Each(tokens, func(token join.Token) error {
+					return join.DeleteToken(ctx, client, token.ID)
+				}))
 			})
 		})
 }

@@ -34,7 +34,8 @@ type rotating struct {
 // all use the new key and nothing but time is missing until the old one can be
 // dropped. Run again after an interruption, it continues.
 func Rotation(h *local.Host, subject string) step.Plan {
-	r := rotationOf(h, subject)
+	p := parts.InForce(h)
+	r := rotating{subject, storeOf(p.Cluster), p.ControlPlane.PKI, p.Etcd}
 	steps := []step.Step{r.begin(), r.withdraw()}
 	switch subject {
 	case controlplane.EncryptionKey:
@@ -43,34 +44,35 @@ func Rotation(h *local.Host, subject string) step.Plan {
 		steps = append(steps, r.reach(rotation.Accept), r.reach(rotation.Use), r.signAgain(), r.noteUntil())
 	case rotation.Authorities:
 		steps = append(steps, r.dropTokens(),
-			r.reach(rotation.Accept), r.reachWorkers(rotation.Accept), r.reach(rotation.Use), r.reachWorkers(rotation.Use))
+			r.reach(rotation.Accept), r.reachWorkers(rotation.Accept),
+			r.reach(rotation.Use), r.reachWorkers(rotation.Use))
 	}
 	return step.InOrder(steps...).Within(max(h.Timeout(), Limit))
 }
 
 // EndRotation drops the old key after Rotation, and RotationWaits.
 func EndRotation(h *local.Host, subject string) step.Plan {
-	r := rotationOf(h, subject)
+	p := parts.InForce(h)
+	r := rotating{subject, storeOf(p.Cluster), p.ControlPlane.PKI, p.Etcd}
 	steps := []step.Step{r.reach(rotation.Drop)}
 	if subject == rotation.Authorities {
-		p := parts.InForce(h)
 		steps = append(steps, r.reachWorkers(rotation.Drop), p.ControlPlane.Publish(), p.Addons.Apply())
 	}
 	return step.InOrder(append(steps, r.end())...).Within(max(h.Timeout(), Limit))
 }
 
 // RotationWaits returns until when something may depend on the old key, or zero.
-func RotationWaits(ctx context.Context, h *local.Host, subject string) (time.Time, error) {
-	now, err := rotationOf(h, subject).current(ctx)
+func RotationWaits(ctx context.Context, cluster parts.ClusterAPI) (time.Time, error) {
+	now, err := rotating{store: storeOf(cluster)}.current(ctx)
 	if err != nil || now.Phase > rotation.Use || time.Now().After(now.Until) {
 		return time.Time{}, err
 	}
 	return now.Until, nil
 }
 
-func rotationOf(h *local.Host, subject string) rotating {
-	p := parts.InForce(h)
-	return rotating{subject, rotation.StateStore{API: p.Cluster.As(controlplane.AdminConf)}, p.ControlPlane.PKI, p.Etcd}
+// storeOf returns the state of a rotation as an administrator reads and writes it.
+func storeOf(cluster parts.ClusterAPI) rotation.StateStore {
+	return rotation.StateStore{API: cluster.As(controlplane.AdminConf)}
 }
 
 // begin stores the new key before any control plane uses it.
@@ -97,7 +99,9 @@ func (r rotating) begin() step.Step {
 func (r rotating) withdraw() step.Step {
 	const name = "withdraw the keys for joining control planes"
 	return step.When("withdraw-keys", name, name, func(ctx context.Context) (bool, error) {
-		return kube.Ask(r.store.API, func(client kubernetes.Interface) (bool, error) { return join.Shared(ctx, client) })
+		return kube.Ask(r.store.API, func(client kubernetes.Interface) (bool, error) {
+			return join.Shared(ctx, client)
+		})
 	}, func(ctx context.Context) error {
 		return r.store.API.Do(func(client kubernetes.Interface) error { return join.Unshare(ctx, client) })
 	})
@@ -169,7 +173,8 @@ func (r rotating) reachOn(
 ) step.Step {
 	name := "have every " + kind + " " + phase.Of(r.subject)
 	group := rollout.HostGroup{Hosts: hosts, Annotations: r.store.Notes()}
-	return r.step(step.IDOf("reach", kind, strconv.Itoa(int(phase))), name, phase, func(ctx context.Context, now rotation.Rotation) (step.Diff, error) {
+	id := step.IDOf("reach", kind, strconv.Itoa(int(phase)))
+	return r.step(id, name, phase, func(ctx context.Context, now rotation.Rotation) (step.Diff, error) {
 		if now.Phase < phase {
 			return step.Diff{name}, nil
 		}

@@ -15,20 +15,21 @@ import (
 // Rotates returns the problems that keep a rotation from beginning or continuing
 // [unfinished] [rotation-under-way] [host-away].
 func Rotates(ctx context.Context, h *local.Host, subject string) error {
-	if err := Renews(h); err != nil {
+	if err := Renews(h.Files); err != nil {
 		return err
 	}
 	ctx, cancel := step.Limited(h.Limited(ctx))
 	defer cancel()
 	other := func(r rotation.Rotation) bool { return r.Subject != subject }
-	if err := ended(ctx, rotationOf(h, subject).store, other); err != nil {
+	p := parts.InForce(h)
+	if err := ended(ctx, storeOf(p.Cluster), other); err != nil {
 		return err
 	}
-	names, err := followers(h, subject)(ctx)
+	names, err := followers(p.Etcd, subject)(ctx)
 	if err != nil {
 		return err
 	}
-	away, err := parts.InForce(h).Cluster.Node("").NotReady(ctx, names)
+	away, err := p.Cluster.Node("").NotReady(ctx, names)
 	if err != nil || len(away) == 0 {
 		return err
 	}
@@ -40,15 +41,16 @@ func hostAway(names []string, what string) *step.Problem {
 	list := strings.Join(names, ", ")
 	return &step.Problem{
 		Name: "host-away", Firm: true, Text: "hosts " + list + " " + what,
-		Remedy: "start them and their agent, or, if one is gone for good, run `kube-bootstrap forget NAME`; then run the same command again",
+		Remedy: "start them and their agent, or, if one is gone for good, run `kube-bootstrap forget NAME`; " +
+			"then run the same command again",
 	}
 }
 
-func followers(h *local.Host, subject string) rollout.Hosts {
+func followers(own parts.Etcd, subject string) rollout.Hosts {
 	if subject == rotation.Authorities {
 		return nodeNames
 	}
-	return parts.InForce(h).Etcd.ControlPlaneNames
+	return own.ControlPlaneNames
 }
 
 // NotRotating returns the problem that a rotation is under way.
@@ -70,7 +72,8 @@ func ended(ctx context.Context, store rotation.StateStore, must func(rotation.Ro
 		return err
 	}
 	return &step.Problem{
-		Name: "rotation-under-way", Firm: true, Text: "a rotation of the " + rotation.Title(now.Subject) + " is under way",
+		Name: "rotation-under-way", Firm: true,
+		Text:   "a rotation of the " + rotation.Title(now.Subject) + " is under way",
 		Remedy: "finish it first with `kube-bootstrap certs rotate` and --" + now.Subject,
 	}
 }
@@ -93,7 +96,7 @@ func UnderWay(ctx context.Context, h *local.Host) *RotationStatus {
 		return nil
 	}
 	status := &RotationStatus{Subject: now.Subject, Phase: now.Phase.Of(now.Subject), Until: now.Until}
-	if names, err := followers(h, now.Subject)(ctx); err == nil {
+	if names, err := followers(parts.InForce(h).Etcd, now.Subject)(ctx); err == nil {
 		status.WaitsFor, _ = State.Notes().Behind(ctx, now.Rollout(), names)
 	}
 	return status
@@ -109,7 +112,8 @@ func (s RotationStatus) String() string {
 		text += ", " + strings.Join(s.WaitsFor, " and ") + " not yet"
 	}
 	if s.Until.After(time.Now()) {
-		return text + "; the old key can be dropped after " + s.Until.Local().Format(time.DateTime) + " with `kube-bootstrap certs rotate` and --" + s.Subject
+		text += "; the old key can be dropped after " + s.Until.Local().Format(time.DateTime)
+		return text + " with `kube-bootstrap certs rotate` and --" + s.Subject
 	}
 	return text + "; if the command was interrupted, finish it with `kube-bootstrap certs rotate` and --" + s.Subject
 }

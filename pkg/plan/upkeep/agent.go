@@ -3,6 +3,7 @@ package upkeep
 import (
 	"context"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -35,42 +36,35 @@ type Agent struct {
 	Lock agent.TakeLock // held during repairs
 	Log  func(string)
 
-	in      *agent.Inbox
-	outages *outages
-	hosts   agent.Signal // the addresses of hosts or control planes changed
+	settings *local.Current
+	in       *agent.Inbox
+	outages  *outages
+	hosts    agent.Signal // the addresses of hosts or control planes changed
 }
 
 // Run runs the agent until ctx ends.
 func (r Agent) Run(ctx context.Context) error {
-	r.in, r.outages, r.hosts = agent.NewInbox(), &outages{}, agent.NewSignal()
+	r.settings, r.in, r.outages, r.hosts = &local.Current{}, agent.NewInbox(), &outages{}, agent.NewSignal()
 	if err := r.makeOverlay(); err != nil {
 		r.failed("make the link of the overlay")(err)
 	}
 	saved, err := local.ReadSaved(host.Files{})
-	parts := map[string]func(context.Context) error{
+	tasks := map[string]func(context.Context) error{
 		"balance":                     r.balance,
 		"repair":                      r.repair,
 		"refresh the filter of hosts": r.refreshHostFilter,
-		"finish restarts of Docker":   r.onHost(r.finishRestarts),
+		"finish restarts of Docker":   r.with(r.finishRestarts),
 	}
 	// A run that repairs an unreadable role restarts the agent.
 	if err == nil && saved.Role == local.ControlPlane {
-		for name, a := range requestHandlers {
-			parts[name] = whenOpen(r.onHost(func(ctx context.Context, h *local.Host) error { return r.handle(ctx, h, name, a) }))
-		}
-		parts["serve etcd to workers"] = r.onHost(serveEtcd)
-		parts["keep room in etcd"] = r.onHost(r.keepRoom)
-		parts["serve the bundle"] = whenOpen(r.onHost(r.serveBundle))
-		parts["refuse removed nodes"] = whenOpen(r.onHost(r.refuse))
-		parts["watch the rotation"] = whenOpen(r.report(renewal.State.Watch))
-		parts["watch the nodes"] = whenOpen(r.onHost(r.watchNodes))
+		maps.Copy(tasks, r.ofControlPlane())
 	}
 	if err == nil && saved.Role == local.Worker {
-		parts["watch the rotation"] = r.report(renewal.WorkerState.WatchTrust)
+		tasks["watch the rotation"] = r.report(renewal.WorkerState.WatchTrust)
 	}
 	var all sync.WaitGroup
-	for name, part := range parts {
-		all.Go(func() { agent.Forever(ctx, part, r.failed(name)) })
+	for name, task := range tasks {
+		all.Go(func() { agent.Forever(ctx, task, r.failed(name)) })
 	}
 	if err := agent.Announce(host.Files{}); err != nil {
 		return err
@@ -78,6 +72,24 @@ func (r Agent) Run(ctx context.Context) error {
 	all.Go(func() { agent.LimitGarbage(ctx) })
 	all.Wait()
 	return nil
+}
+
+// ofControlPlane returns the tasks that only the agent of a control plane has.
+func (r Agent) ofControlPlane() map[string]func(context.Context) error {
+	tasks := map[string]func(context.Context) error{
+		"serve etcd to workers": r.with(serveEtcd),
+		"keep room in etcd":     r.with(r.keepRoom),
+		"serve the bundle":      whenOpen(r.with(r.serveBundle)),
+		"refuse removed nodes":  whenOpen(r.with(r.refuse)),
+		"watch the rotation":    whenOpen(r.report(renewal.State.Watch)),
+		"watch the nodes":       whenOpen(r.with(r.watchNodes)),
+	}
+	for name, a := range requestHandlers {
+		tasks[name] = whenOpen(r.with(func(ctx context.Context, p parts.Parts) error {
+			return r.handle(ctx, p.Etcd, p.Network, name, a)
+		}))
+	}
+	return tasks
 }
 
 func (r Agent) failed(part string) func(error) {
@@ -90,7 +102,7 @@ func (r Agent) makeOverlay() error {
 	if !local.Complete(host.Files{}) {
 		return nil
 	}
-	h, err := local.InForce(host.Files{})
+	h, err := r.settings.Host()
 	if err != nil || !h.ManagesNetwork() {
 		return err
 	}
@@ -145,53 +157,53 @@ func whenOpen(part func(context.Context) error) func(context.Context) error {
 	}
 }
 
-// onHost returns the part that does this with the settings in force.
-func (r Agent) onHost(do func(context.Context, *local.Host) error) func(context.Context) error {
+// with returns the task that does this with the parts of this host, by the settings in force.
+func (r Agent) with(do func(context.Context, parts.Parts) error) func(context.Context) error {
 	return func(ctx context.Context) error {
-		h, err := local.InForce(host.Files{})
+		h, err := r.settings.Host()
 		if err != nil {
 			return err
 		}
-		return do(ctx, h)
+		return do(h.Limited(ctx), parts.InForce(h))
 	}
 }
 
-func (r Agent) handle(ctx context.Context, h *local.Host, part string, a requestHandler) error {
-	asked, p := agent.NewSignal(), parts.InForce(h)
+func (r Agent) handle(ctx context.Context, own parts.Etcd, network parts.PodNetwork, part string, a requestHandler) error {
+	asked := agent.NewSignal()
 	go kube.Follow(ctx, requests(a.signer), func(e watch.Event) {
 		if e.Type != watch.Modified {
 			asked.Give()
 		}
 	})
-	agent.Follow(ctx, asked, limited(h, func(ctx context.Context) error { return a.do(ctx, p) }), r.failed(part))
+	answerAll := func(ctx context.Context) error { return a.do(ctx, own, network) }
+	agent.Follow(ctx, asked, limited(answerAll), r.failed(part))
 	return nil
 }
 
 // requestHandler is what a control plane does with the requests of a signer.
 type requestHandler struct {
 	signer string
-	do     func(context.Context, parts.Parts) error
+	do     func(context.Context, parts.Etcd, parts.PodNetwork) error
 }
 
 var requestHandlers = map[string]requestHandler{
-	"approve": {certificatesv1.KubeletServingSignerName, func(ctx context.Context, p parts.Parts) error {
-		return membership.Approve(ctx, p.Etcd, p.Network)
-	}},
-	"approve nodes": {certificatesv1.KubeAPIServerClientKubeletSignerName, func(ctx context.Context, p parts.Parts) error {
-		return membership.ApproveNodes(ctx, p.Etcd)
-	}},
-	"issue": {join.FlannelSigner, func(ctx context.Context, p parts.Parts) error {
-		return membership.Issue(ctx, p.Etcd, p.Network)
-	}},
+	"approve": {certificatesv1.KubeletServingSignerName, membership.Approve},
+	"approve nodes": {
+		certificatesv1.KubeAPIServerClientKubeletSignerName,
+		func(ctx context.Context, own parts.Etcd, _ parts.PodNetwork) error {
+			return membership.ApproveNodes(ctx, own)
+		},
+	},
+	"issue": {join.FlannelSigner, membership.Issue},
 }
 
 func requests(signer string) kube.Watch {
 	return join.WatchRequests(kube.Kubeconfig(controlplane.AgentConf), signer)
 }
 
-func limited(h *local.Host, do func(context.Context) error) func(context.Context) error {
+func limited(do func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
-		ctx, cancel := step.Limited(h.Limited(ctx))
+		ctx, cancel := step.Limited(ctx)
 		defer cancel()
 		return do(ctx)
 	}
@@ -203,26 +215,25 @@ func (r Agent) repair(ctx context.Context) error {
 		go e.Watch(ctx, units, r.in)
 	}
 	go agent.WatchKernel(ctx, r.in, r.failed("watch the kernel"))
-	go agent.Forever(ctx, r.onHost(r.watchFiles), r.failed("watch files"))
-	go agent.Forever(ctx, r.onHost(r.watchLeases), r.failed("watch the leases"))
+	go agent.Forever(ctx, r.with(r.watchFiles), r.failed("watch files"))
+	go agent.Forever(ctx, r.with(r.watchLeases), r.failed("watch the leases"))
 	return agent.Repairer{Files: host.Files{}, Reconcilers: r.reconcilers, TakeLock: r.Lock, Log: r.Log}.Run(ctx, r.in)
 }
 
 func (r Agent) engines() []agent.WatchedEngine {
 	dockerd := func(event agent.Events, unit, socket string) agent.WatchedEngine {
-		return agent.WatchedEngine{Event: event, Unit: unit, Socket: socket, Follow: func(ctx context.Context, up, changed func()) error {
-			return docker.Follow(ctx, socket, up, changed)
-		}}
+		follow := func(ctx context.Context, up, changed func()) error { return docker.Follow(ctx, socket, up, changed) }
+		return agent.WatchedEngine{Event: event, Unit: unit, Socket: socket, Follow: follow}
 	}
 	return []agent.WatchedEngine{
 		dockerd(agent.MainDocker, "docker", local.MainSocket),
 		dockerd(agent.BootstrapDocker, "docker-bootstrap", bootstrapdocker.Socket),
 		{Event: agent.Containerd, Follow: func(ctx context.Context, up, changed func()) error {
-			h, err := local.InForce(host.Files{})
+			h, err := r.settings.Host()
 			if err != nil {
 				return err
 			}
-			return parts.Containerd(h).Follow(ctx, up, changed)
+			return h.CRISocket().Follow(ctx, up, changed)
 		}},
 	}
 }
@@ -233,7 +244,7 @@ func (r Agent) reconcilers() (agent.Groups, error) {
 	if !local.Complete(host.Files{}) || !process.SelfInstalled(host.Files{}, local.Binary) {
 		return nil, nil
 	}
-	h, err := local.InForce(host.Files{})
+	h, err := r.settings.Host()
 	if err != nil {
 		return nil, err
 	}

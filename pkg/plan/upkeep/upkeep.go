@@ -9,6 +9,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/agent"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/maindocker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
@@ -33,15 +34,21 @@ func Reconcilers(h *local.Host, past *outages) agent.Groups {
 		"overlay": {
 			{Step: p.Etcd.StartAsMember().If(controlPlane), On: agent.BootstrapDocker},
 			{Step: n.OnDocker0(n.Flanneld.Start()), On: agent.BootstrapDocker | agent.Link | agent.Files},
-			{Step: n.OnDocker0(n.Flanneld.Overlay()), On: agent.BootstrapDocker | agent.Link | agent.Route | agent.Lease},
+			{
+				Step: n.OnDocker0(n.Flanneld.Overlay()),
+				On:   agent.BootstrapDocker | agent.Link | agent.Route | agent.Lease,
+			},
 			// renewDue replaces the containers of this group, so it belongs to it.
-			{Step: renewal.RenewDue(h, p), On: agent.Files, Limit: renewal.Limit},
+			{Step: renewal.RenewDue(h, p.ControlPlane.PKI, p.Join, n), On: agent.Files, Limit: renewal.Limit},
 			{Step: renewal.FollowRotation(h), On: agent.Cluster, Limit: renewal.Limit},
 		},
 		"main Docker": {
 			{Step: n.CNI(), On: agent.Link | agent.Tick},
 			{Step: n.OnDocker0(maindocker.RestoreSettings(h.Files, n.Bridge.Lease)), On: agent.MainDocker | agent.Files},
-			{Step: n.OnDocker0(n.Bridge.Follow()), On: agent.MainDocker | agent.BootstrapDocker | agent.Link | agent.Files},
+			{
+				Step: n.OnDocker0(n.Bridge.Follow()),
+				On:   agent.MainDocker | agent.BootstrapDocker | agent.Link | agent.Files,
+			},
 			{Step: n.OnDocker0(n.Overlay.Open()), On: agent.MainDocker | agent.Link | agent.Firewall},
 			{Step: p.Node.Kubelet.Start(), On: agent.MainDocker},
 			{Step: parts.RunningKubelet().RestartAfter(past.end), On: agent.API},
@@ -52,18 +59,22 @@ func Reconcilers(h *local.Host, past *outages) agent.Groups {
 			{Step: n.OnDocker0(p.Etcd.Member.List().If(controlPlane)), On: agent.Link},
 			{Step: n.OnDocker0(n.Filter.Step()), On: agent.Firewall | agent.Lease | agent.Cluster},
 		},
-		"Docker":     {{Step: preflight.WatchDocker(p.Docker, preflight.Networks(h)), On: agent.Tick}},
+		"Docker":     {{Step: preflight.WatchDocker(p.Docker, n.Reserved()), On: agent.Tick}},
 		"firewall":   {{Step: n.OnDocker0(n.Firewall.Permit()), On: agent.Firewall}},
 		"kernel":     {{Step: n.KeepSysctls(), On: agent.Link | agent.Forwarding | agent.Tick}},
 		"Services":   {{Step: p.Node.Proxy.FollowServices(), On: agent.Firewall}},
 		"host ports": {{Step: n.KeepHostPorts(), On: agent.Firewall}},
 		"images":     loadedImages(h),
-		"cluster":    ownShare(h, p),
+		"cluster":    ownShare(p.Etcd.Member, p.ControlPlane, p.Addons, controlPlane),
 	}.Within(h.Timeout()).Compact()
 }
 
-func ownShare(h *local.Host, p parts.Parts) (reconcilers []agent.Reconciler) {
-	for _, s := range shared(h, p) {
+// ownShare returns the duties of a control plane; a worker has none.
+func ownShare(own etcd.Member, control parts.ControlPlane, addons parts.Addons, wanted bool) (reconcilers []agent.Reconciler) {
+	if !wanted {
+		return nil
+	}
+	for _, s := range shared(own, control, addons) {
 		reconcilers = append(reconcilers, agent.Reconciler{Step: s, On: agent.Cluster})
 	}
 	return reconcilers
@@ -77,7 +88,10 @@ func loadedImages(h *local.Host) []agent.Reconciler {
 	main, pods := images.Load()
 	joined := role == local.Worker || h.Config.Join
 	return []agent.Reconciler{
-		{Step: images.Fetch().If(joined), On: agent.BootstrapDocker | agent.MainDocker | agent.Containerd | agent.Files, Limit: limit},
+		{
+			Step: images.Fetch().If(joined), Limit: limit,
+			On: agent.BootstrapDocker | agent.MainDocker | agent.Containerd | agent.Files,
+		},
 		{Step: images.LoadBootstrap("flannel"), On: agent.BootstrapDocker, Limit: limit},
 		{Step: main, On: agent.MainDocker, Limit: limit},
 		{Step: pods, On: agent.Containerd, Limit: limit},
@@ -92,37 +106,38 @@ func loadedImages(h *local.Host) []agent.Reconciler {
 // server. They also move a CoreDNS pod to a second node. They restore manifests that an
 // interrupted exchange has removed, but not before the host has joined, nor while a
 // renewal exchanges them.
-func shared(h *local.Host, p parts.Parts) []step.Step {
-	pods := p.ControlPlane.StaticPods
-	last := []step.Step{p.Addons.Spread(), useOtherEtcd(h, p.ControlPlane.API)}
-	missing := controlplane.ControllersMissing(h.Files)
-	others := !local.Complete(h.Files) || h.Files.Exists(controlplane.RenewingFile) // write them
+func shared(own etcd.Member, control parts.ControlPlane, addons parts.Addons) []step.Step {
+	pods, files := control.StaticPods, own.Data.Files
+	last := []step.Step{addons.Spread(), useOtherEtcd(own, control)}
+	missing := controlplane.ControllersMissing(files)
+	others := !local.Complete(files) || files.Exists(controlplane.RenewingFile) // write them
 	switch {
-	case h.Saved.Role != local.ControlPlane, missing && others:
+	case missing && others:
 		return nil
-	case !missing && controlplane.Electing(h.Files) != pods.Single:
+	case !missing && controlplane.Electing(files) != pods.Single:
 		return last
 	}
-	return slices.Concat([]step.Step{pods.WriteControllers(), p.Addons.Apply()}, p.Addons.Contained(), last)
+	return slices.Concat([]step.Step{pods.WriteControllers(), addons.Apply()}, addons.Contained(), last)
 }
 
 // useOtherEtcd restarts the first API server of several control planes with the second
 // endpoint of etcd, while another API server serves. It does not repair other differences:
 // a rotation restarts the API servers one after the other.
-func useOtherEtcd(h *local.Host, api controlplane.API) step.Step {
+func useOtherEtcd(own etcd.Member, control parts.ControlPlane) step.Step {
 	const name = "let the API server use another etcd while that of this host is down"
+	files, endpoints := own.Data.Files, control.StaticPods.EtcdEndpoints
 	return step.When("use-other-etcd", name, name, func(context.Context) (bool, error) {
-		return len(parts.Others(h)) > 0 && !parts.UsesOtherEtcd(h), nil
+		return len(endpoints) > 1 && !controlplane.UsesEtcd(files, endpoints[1]), nil
 	}, func(ctx context.Context) error {
 		// The balancer of this host notices a new API server a moment after it is ready.
-		another := func(context.Context) error { return parts.AnotherServes(h.Files, h.IP()) }
+		another := func(context.Context) error { return parts.AnotherServes(files, own.Client.IP) }
 		if err := step.Until(step.WithLimit(ctx, step.CheckLimit(ctx)), another, nil); err != nil {
 			return err
 		}
-		if err := parts.InForce(h).ControlPlane.StaticPods.WriteAPIServer().Apply(ctx); err != nil {
+		if err := control.StaticPods.WriteAPIServer().Apply(ctx); err != nil {
 			return err
 		}
-		return step.Until(ctx, api.Answers, nil)
+		return step.Until(ctx, control.API.Answers, nil)
 	})
 }
 
@@ -130,16 +145,14 @@ func useOtherEtcd(h *local.Host, api controlplane.API) step.Step {
 // nodes. Before them, it waits for the API server, because the agent may be
 // restarting it. After them, it waits for the controller manager and the
 // scheduler, which restart if they lose their leases meanwhile.
-func ReconcileCluster(ctx context.Context, h *local.Host) error {
-	return (&step.Runner{}).Do(ctx, clusterPlan(h))
+func ReconcileCluster(ctx context.Context, own etcd.Member, control parts.ControlPlane, addons parts.Addons) error {
+	return (&step.Runner{}).Do(ctx, clusterPlan(own, control, addons).Within(step.Limit(ctx)))
 }
 
-func clusterPlan(h *local.Host) step.Plan {
-	p := parts.InForce(h)
-	control := p.ControlPlane
+func clusterPlan(own etcd.Member, control parts.ControlPlane, addons parts.Addons) step.Plan {
 	return slices.Concat(
 		step.Plan{{step.Wait("wait-for-apiserver", "wait for the API server", control.API.Answers, nil)}},
-		step.InOrder(shared(h, p)...),
+		step.InOrder(shared(own, control, addons)...),
 		step.Plan{control.StaticPods.Healthy(control.Watch)},
-	).Within(h.Timeout())
+	)
 }

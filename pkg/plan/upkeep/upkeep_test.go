@@ -36,10 +36,11 @@ func TestManifestsOfAnInterruptedExchangeAreRestored(t *testing.T) {
 		if c.renewing {
 			must.NoError(t, h.Files.Write(controlplane.RenewingFile, nil, 0o600))
 		}
-		_, err := step.NewGraph(clusterPlan(h))
+		p := parts.InForce(h)
+		_, err := step.NewGraph(clusterPlan(p.Etcd.Member, p.ControlPlane, p.Addons))
 		must.NoError(t, err)
 		late := false
-		for _, s := range shared(h, parts.InForce(h)) {
+		for _, s := range shared(p.Etcd.Member, p.ControlPlane, p.Addons) {
 			late = late || s.ID == controlplane.ControllersID
 		}
 		if late != c.late {

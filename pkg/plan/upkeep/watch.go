@@ -13,13 +13,11 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/flannel"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/maindocker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/node"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/membership"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -30,7 +28,7 @@ import (
 // faster than the filter is written. The reconciler of the filter reports errors.
 func (r Agent) refreshHostFilter(ctx context.Context) error {
 	agent.Follow(ctx, r.hosts, func(ctx context.Context) error {
-		h, err := local.InForce(host.Files{})
+		h, err := r.settings.Host()
 		if err != nil || !h.ManagesNetwork() {
 			return nil
 		}
@@ -43,16 +41,18 @@ func (r Agent) refreshHostFilter(ctx context.Context) error {
 }
 
 // refuse acts after each change of the removed nodes and of the requests.
-func (r Agent) refuse(ctx context.Context, h *local.Host) error {
-	changed, own := agent.NewSignal(), parts.InForce(h).Etcd.Client
-	go kube.Follow(ctx, requests(certificatesv1.KubeAPIServerClientKubeletSignerName), func(watch.Event) { changed.Give() })
+func (r Agent) refuse(ctx context.Context, p parts.Parts) error {
+	changed, own := agent.NewSignal(), p.Etcd.Client
+	asked := requests(certificatesv1.KubeAPIServerClientKubeletSignerName)
+	go kube.Follow(ctx, asked, func(watch.Event) { changed.Give() })
 	follow := func(ctx context.Context) error {
 		return own.Do(ctx, func(client *clientv3.Client) error { return etcd.FollowRemoved(ctx, client, changed.Give) })
 	}
 	go agent.Forever(ctx, func(ctx context.Context) error {
-		return agent.WhileUnchanged(ctx, h.Files, follow, join.EtcdCAFile)
+		return agent.WhileUnchanged(ctx, own.Credentials.Files, follow, join.EtcdCAFile)
 	}, r.failed("follow removed nodes"))
-	agent.Follow(ctx, changed, limited(h, func(ctx context.Context) error { return membership.RefuseRemoved(ctx, own) }), r.failed("refuse removed nodes"))
+	refuse := func(ctx context.Context) error { return membership.RefuseRemoved(ctx, own) }
+	agent.Follow(ctx, changed, limited(refuse), r.failed("refuse removed nodes"))
 	return nil
 }
 
@@ -66,7 +66,7 @@ func (r Agent) report(state kube.Watch) func(context.Context) error {
 
 // watchNodes watches the nodes. It removes workers from the cluster as they ask for
 // it, and reports nodes that are added, deleted or change between Ready and NotReady.
-func (r Agent) watchNodes(ctx context.Context, h *local.Host) error {
+func (r Agent) watchNodes(ctx context.Context, p parts.Parts) error {
 	departs, turned, ready := agent.NewSignal(), agent.NewSignal(), map[string]bool{}
 	go kube.Follow(ctx, node.Watch(kube.Kubeconfig(controlplane.AgentConf)), func(e watch.Event) {
 		n, ok := e.Object.(*corev1.Node)
@@ -83,41 +83,41 @@ func (r Agent) watchNodes(ctx context.Context, h *local.Host) error {
 	})
 	// It reports each change several times, because the node's pods follow later.
 	go agent.Follow(ctx, turned, func(context.Context) error { r.in.Put(agent.Cluster); return nil }, nil)
-	p := parts.InForce(h)
 	remove := func(ctx context.Context) error { return membership.RemoveDeparting(ctx, p.Etcd, p.Cluster) }
-	agent.Follow(ctx, departs, limited(h, remove), r.failed("let hosts go"))
+	agent.Follow(ctx, departs, limited(remove), r.failed("let hosts go"))
 	return nil
 }
 
 // serveEtcd runs the gate of this control plane. Other authorities close all connections.
-func serveEtcd(ctx context.Context, h *local.Host) error {
-	return agent.WhileUnchanged(ctx, h.Files, parts.Gate(parts.InForce(h).Etcd.Client).Serve, join.EtcdCAFile)
+func serveEtcd(ctx context.Context, p parts.Parts) error {
+	own := p.Etcd.Client
+	return agent.WhileUnchanged(ctx, own.Credentials.Files, parts.Gate(own).Serve, join.EtcdCAFile)
 }
 
 // keepRoom keeps the database of etcd below its quota.
-func (r Agent) keepRoom(ctx context.Context, h *local.Host) error {
-	return agent.WhileUnchanged(h.Limited(ctx), h.Files, func(ctx context.Context) error {
-		return parts.InForce(h).Etcd.Container.Database().KeepRoom(ctx, r.failed("etcd"))
+func (r Agent) keepRoom(ctx context.Context, p parts.Parts) error {
+	return agent.WhileUnchanged(ctx, p.Etcd.Client.Credentials.Files, func(ctx context.Context) error {
+		return p.Etcd.Container.Database().KeepRoom(ctx, r.failed("etcd"))
 	}, join.EtcdCAFile)
 }
 
-func (r Agent) watchFiles(ctx context.Context, h *local.Host) error {
+func (r Agent) watchFiles(ctx context.Context, p parts.Parts) error {
 	dirs := []string{image.CNIDir}
-	if h.ManagesNetwork() {
-		dirs = append(dirs, h.Config.FlannelSubnetDir, maindocker.SettingsDir)
+	if p.Network.Leases() {
+		dirs = append(dirs, p.Network.Flanneld.SubnetDir, maindocker.SettingsDir)
 	}
 	return agent.WatchFiles(ctx, r.in, dirs...)
 }
 
 // watchLeases watches the leases of other hosts, in addition to flanneld,
 // which may miss one after its connection to etcd broke.
-func (r Agent) watchLeases(ctx context.Context, h *local.Host) error {
-	if !h.ManagesNetwork() {
+func (r Agent) watchLeases(ctx context.Context, p parts.Parts) error {
+	if !p.Network.Leases() {
 		<-ctx.Done()
 		return nil
 	}
-	known := parts.InForce(h).Network.Flanneld.Etcd
-	return agent.WhileUnchanged(ctx, h.Files, func(ctx context.Context) error {
+	known := p.Network.Flanneld.Etcd
+	return agent.WhileUnchanged(ctx, known.Files, func(ctx context.Context) error {
 		return known.WatchLeases(ctx, func() {
 			r.in.Put(agent.Lease)
 			r.hosts.Give()

@@ -51,7 +51,8 @@ var portScope = session.Requirements{Needs: session.Nodes, Lock: session.Cluster
 func OpenDockerEnv(ctx context.Context, options session.Selection, name string) (env DockerEnv, err error) {
 	err = onRunning(ctx, options, portScope, name, func(c containers.Cluster, n topology.ClusterNode) error {
 		if c.Engine.Remote() {
-			return &step.Problem{Name: "engine-remote", Text: "this machine has no route to the nodes of a remote engine",
+			return &step.Problem{Name: "engine-remote",
+				Text:   "this machine has no route to the nodes of a remote engine",
 				Remedy: "run this on the engine's machine"}
 		}
 		p := dockerTLS{c.Session, n}
@@ -99,12 +100,14 @@ func (p dockerTLS) putCertificates(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	pair, err := ca.Issue(pki.CertificateRequest{CommonName: p.node.Name, Hosts: []string{p.node.Name, p.node.Addr.String()}}, time.Now())
+	pair, err := ca.Issue(pki.CertificateRequest{CommonName: p.node.Name,
+		Hosts: []string{p.node.Name, p.node.Addr.String()}}, time.Now())
 	if err != nil {
 		return err
 	}
 	for path, data := range map[string][]byte{"server.pem": append(pair.Cert, pair.Key...), "ca.pem": ca.PEM().Cert} {
-		if err := p.session.Node(p.node.Name).Put(ctx, dockerTLSDir+"/"+path, 0o600, strings.NewReader(string(data))); err != nil {
+		if err := p.session.Node(p.node.Name).Put(ctx, dockerTLSDir+"/"+path, 0o600,
+			strings.NewReader(string(data))); err != nil {
 			return err
 		}
 	}
@@ -113,7 +116,8 @@ func (p dockerTLS) putCertificates(ctx context.Context) error {
 
 // run runs dockerPortScript on the node; do is "open" or "close".
 func (p dockerTLS) run(ctx context.Context, do string) error {
-	if err := access.Run(ctx, p.session.Node(p.node.Name), access.Script(dockerPortScript, do, dockerTLSDir, strconv.Itoa(dockerPort))...); err != nil {
+	if err := access.Run(ctx, p.session.Node(p.node.Name),
+		access.Script(dockerPortScript, do, dockerTLSDir, strconv.Itoa(dockerPort))...); err != nil {
 		return fmt.Errorf("%s the TLS port of %s: %w", do, p.node.Name, err)
 	}
 	return nil
@@ -163,8 +167,10 @@ func (p dockerTLS) reachable(ctx context.Context) error {
 		return nil
 	}
 	return &step.Problem{
-		Name: "node-unreachable", Text: fmt.Sprintf("connect to %s, where Docker of node %s is to answer: %v", p.address(), p.node.Name, err),
-		Remedy: "this machine needs a route to the cluster's network, and no firewall in between; `kube-bootstrap node ssh` needs neither",
+		Name: "node-unreachable", Text: fmt.Sprintf("connect to %s, where Docker of node %s is to answer: %v",
+			p.address(), p.node.Name, err),
+		Remedy: "this machine needs a route to the cluster's network, and no firewall in between; `kube-bootstrap " +
+			"node ssh` needs neither",
 	}
 }
 

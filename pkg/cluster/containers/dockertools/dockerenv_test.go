@@ -26,7 +26,8 @@ func portAt(name, addr string) dockerTLS {
 
 func TestANodeWithoutARouteIsNamedWithItsAddress(t *testing.T) {
 	err := portAt("k-worker-1", "224.0.0.1").reachable(t.Context()) // no TCP to a group
-	if found := step.Problems(err); len(found) != 1 || found[0].Name != "node-unreachable" || !strings.Contains(err.Error(), "224.0.0.1:2376") {
+	if found := step.Problems(err); len(found) != 1 || found[0].Name != "node-unreachable" ||
+		!strings.Contains(err.Error(), "224.0.0.1:2376") {
 		t.Errorf("got %v", err)
 	}
 	if err := portAt("", "127.0.0.1").reachable(t.Context()); err != nil { // nobody listens
@@ -56,7 +57,8 @@ func serveTLS(t *testing.T, certs dockerCerts, port dockerTLS) {
 	t.Helper()
 	ca, err := certs.authority()
 	must.NoError(t, err)
-	pair, err := ca.Issue(pki.CertificateRequest{CommonName: port.node.Name, Hosts: []string{port.node.Name}}, time.Now())
+	pair, err := ca.Issue(pki.CertificateRequest{CommonName: port.node.Name, Hosts: []string{port.node.Name}},
+		time.Now())
 	must.NoError(t, err)
 	own, err := tls.X509KeyPair(pair.Cert, pair.Key)
 	must.NoError(t, err)
@@ -68,7 +70,8 @@ func serveTLS(t *testing.T, certs dockerCerts, port dockerTLS) {
 	_ = server.Listener.Close()
 	server.Listener, server.Config.ErrorLog = listener, log.New(io.Discard, "", 0)
 	server.TLS = &tls.Config{
-		Certificates: []tls.Certificate{own}, ClientCAs: clients, ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: tls.VersionTLS12,
+		Certificates: []tls.Certificate{own}, ClientCAs: clients, ClientAuth: tls.RequireAndVerifyClientCert,
+		MinVersion: tls.VersionTLS12,
 	}
 	server.StartTLS()
 	t.Cleanup(server.Close)

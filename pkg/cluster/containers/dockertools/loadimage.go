@@ -11,7 +11,9 @@ import (
 
 // LoadImage copies images into all running nodes, either from the engine that
 // runs the nodes or from the Docker of one node.
-func LoadImage(ctx context.Context, options session.Selection, from string, images []string, emit func(session.HostEvent)) error {
+func LoadImage(
+	ctx context.Context, options session.Selection, from string, images []string, emit func(session.HostEvent),
+) error {
 	scope := session.Requirements{Needs: session.Nodes, Lock: session.ClusterLock, Emit: emit}
 	return containers.Do(ctx, options, scope, func(c containers.Cluster, state topology.State) error {
 		source, err := sourceOf(c, state, from)

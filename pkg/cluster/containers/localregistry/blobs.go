@@ -107,7 +107,9 @@ func (s *Server) pullBlob(ctx context.Context, t target, of v1.Descriptor, node 
 		node.whole = true
 	}
 	node.left = of.Size
-	c := &copies{server: s, ctx: context.WithoutCancel(ctx), of: of, verifier: of.Digest.Verifier(), node: node, stored: stored}
+	c := &copies{
+		server: s, ctx: context.WithoutCancel(ctx), of: of, verifier: of.Digest.Verifier(), node: node, stored: stored,
+	}
 	defer c.drop()
 	from := t.upstream.reader.Blob(c.ctx, t.repository, of.Digest, of.Size)
 	defer from.Close()

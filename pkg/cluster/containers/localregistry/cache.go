@@ -46,7 +46,8 @@ func openCache(root string, limit int64) (*cache, error) {
 func (c *cache) open(ctx context.Context, d digest.Digest) (content.ReaderAt, error) {
 	now := time.Now()
 	path := filepath.Join(c.root, "blobs", d.Algorithm().String(), d.Encoded())
-	_ = os.Chtimes(path, now, now) // a file that is missing cannot be opened either, and a read-only disk keeps its order
+	// a file that is missing cannot be opened either, and a read-only disk keeps its order
+	_ = os.Chtimes(path, now, now)
 	return c.content.ReaderAt(ctx, v1.Descriptor{Digest: d})
 }
 
@@ -90,7 +91,8 @@ func (c *cache) claim(ctx context.Context, size int64) error {
 // fits returns an error if that size, which may be any number, is too large for the cache.
 func (c *cache) fits(size, claimed int64) error {
 	if size > c.limit-claimed {
-		return fmt.Errorf("%d bytes do not fit into the %d bytes of --local-registry-cache, of which other pulls need %d", size, c.limit, claimed)
+		return fmt.Errorf("%d bytes do not fit into the %d bytes of --local-registry-cache, of which other pulls "+
+			"need %d", size, c.limit, claimed)
 	}
 	return nil
 }
@@ -103,7 +105,8 @@ func (c *cache) list(ctx context.Context) (all []content.Info, used int64) {
 		}
 		return nil
 	})
-	slices.SortFunc(all, func(a, b content.Info) int { return a.CreatedAt.Compare(b.CreatedAt) }) // the modification time
+	// the modification time
+	slices.SortFunc(all, func(a, b content.Info) int { return a.CreatedAt.Compare(b.CreatedAt) })
 	return all, used
 }
 

@@ -138,7 +138,8 @@ func TestRemovedWhileRead(t *testing.T) {
 	made := pushLayers(t, up.Host, "a/b:1", size, 1)
 	addr, s, _ := limited(t, t.TempDir(), size+size/2, up)
 	expect(t, made, addr, "a/b:1", from("docker.io"))
-	blob, err := must(remote.Layer(ref(t, addr, "a/b@"+layerOf(made).String()).Context().Digest(layerOf(made).String()), from("docker.io"))).Compressed()
+	blob, err := must(remote.Layer(ref(t, addr, "a/b@"+layerOf(made).String()).Context().Digest(layerOf(made).String()),
+		from("docker.io"))).Compressed()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +169,8 @@ func TestLargerThanTheCache(t *testing.T) {
 	if !caches(t, s, small) || caches(t, s, large) {
 		t.Errorf("kept: %t, %t", caches(t, s, small), caches(t, s, large))
 	}
-	if text := log.String(); strings.Count(text, "\n") > 0 || !strings.Contains(text, "do not fit into the 40000 bytes of --local-registry-cache") {
+	if text := log.String(); strings.Count(text, "\n") > 0 ||
+		!strings.Contains(text, "do not fit into the 40000 bytes of --local-registry-cache") {
 		t.Errorf("logged: %s", text)
 	}
 	if left := must(filepath.Glob(filepath.Join(dir, "*/ingest/*"))); len(left) > 0 {
@@ -179,7 +181,8 @@ func TestLargerThanTheCache(t *testing.T) {
 // expectWhole asks for a part of a layer that the registry cannot store.
 func expectWhole(t *testing.T, addr string, of v1.Image) {
 	t.Helper()
-	r := must(http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+addr+"/v2/a/b/blobs/"+layerOf(of).String()+"?ns=docker.io", nil))
+	r := must(http.NewRequestWithContext(t.Context(), http.MethodGet,
+		"http://"+addr+"/v2/a/b/blobs/"+layerOf(of).String()+"?ns=docker.io", nil))
 	r.Header.Set("Range", "bytes=1000-")
 	answer, err := http.DefaultClient.Do(r)
 	if err != nil {
@@ -187,7 +190,8 @@ func expectWhole(t *testing.T, addr string, of v1.Image) {
 	}
 	defer answer.Body.Close()
 	sum := sha256.New()
-	if _, err := io.Copy(sum, answer.Body); err != nil || answer.StatusCode != http.StatusOK || fmt.Sprintf("sha256:%x", sum.Sum(nil)) != layerOf(of).String() {
+	if _, err := io.Copy(sum, answer.Body); err != nil || answer.StatusCode != http.StatusOK ||
+		fmt.Sprintf("sha256:%x", sum.Sum(nil)) != layerOf(of).String() {
 		t.Errorf("a part of what is not stored: %s, %v", answer.Status, err)
 	}
 }

@@ -89,7 +89,8 @@ func TestAConnectionIsUsedAgain(t *testing.T) {
 	c := dial(t, addr, "")
 	answers := bufio.NewReader(c)
 	for _, header := range []string{"", "Expect: 100-continue\r\n"} {
-		if _, err := fmt.Fprintf(c, "PUT /v2/a/b/manifests/c HTTP/1.1\r\nHost: a.test\r\nContent-Length: 13\r\n%s\r\n", header); err != nil {
+		if _, err := fmt.Fprintf(c, "PUT /v2/a/b/manifests/c HTTP/1.1\r\nHost: a.test\r\nContent-Length: 13\r\n%s\r\n",
+			header); err != nil {
 			t.Fatal(err)
 		}
 		if header != "" {

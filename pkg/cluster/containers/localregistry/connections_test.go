@@ -54,12 +54,14 @@ func TestConnectionsOfOneAddress(t *testing.T) {
 func TestALongName(t *testing.T) {
 	_, s := serve(t, t.TempDir())
 	for _, method := range []string{http.MethodGet, http.MethodPut} {
-		if got := ask(t, method, s.URL+"/v2/"+strings.Repeat("a", 256)+"/manifests/v1", `{"config":{}}`); got.StatusCode != http.StatusNotFound {
+		if got := ask(t, method, s.URL+"/v2/"+strings.Repeat("a", 256)+"/manifests/v1",
+			`{"config":{}}`); got.StatusCode != http.StatusNotFound {
 			t.Errorf("%s: %s", method, got.Status)
 		}
 	}
 	header := strings.Repeat("x", nodes.Header+8192)
-	if got := ask(t, http.MethodGet, "http://"+listen(t, s.Config.Handler)+"/v2/", "", "Cookie", header); got.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
+	if got := ask(t, http.MethodGet, "http://"+listen(t, s.Config.Handler)+"/v2/", "", "Cookie",
+		header); got.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
 		t.Errorf("a header of %d bytes: %s", len(header), got.Status)
 	}
 }

@@ -29,7 +29,9 @@ func node(t *testing.T, files map[string]string) remotes.Resolver {
 			t.Fatal(err)
 		}
 	}
-	return docker.NewResolver(docker.ResolverOptions{Hosts: config.ConfigureHosts(t.Context(), config.HostOptions{HostDir: config.HostDirFromRoot(dir)})})
+	return docker.NewResolver(docker.ResolverOptions{
+		Hosts: config.ConfigureHosts(t.Context(), config.HostOptions{HostDir: config.HostDirFromRoot(dir)}),
+	})
 }
 
 // put pushes content as containerd does.
@@ -71,8 +73,9 @@ func TestContainerd(t *testing.T) {
 	mirror, up := upstreamOf(t, "docker.io", nil)
 	addr, _ := serve(t, t.TempDir(), mirror)
 	mine := node(t, map[string]string{
-		"localhost:5000": "server = 'http://" + addr + "'\n[host]\n[host.'http://" + addr + "']\ncapabilities = ['pull', 'resolve']\n",
-		"docker.io":      "[host]\n[host.'http://" + addr + "']\ncapabilities = ['pull', 'resolve']\n",
+		"localhost:5000": "server = 'http://" + addr + "'\n[host]\n[host.'http://" + addr +
+			"']\ncapabilities = ['pull', 'resolve']\n",
+		"docker.io": "[host]\n[host.'http://" + addr + "']\ncapabilities = ['pull', 'resolve']\n",
 	})
 	blob := bytes.Repeat([]byte("a layer "), 100_000)
 	for _, c := range []struct{ at, as string }{
@@ -82,7 +85,8 @@ func TestContainerd(t *testing.T) {
 		plain := docker.WithPlainHTTP(func(string) (bool, error) { return true, nil })
 		client := docker.NewResolver(docker.ResolverOptions{Hosts: docker.ConfigureDefaultRegistries(plain)})
 		layer := put(t, client, c.at, v1.MediaTypeImageLayer, blob)
-		put(t, client, c.at, v1.MediaTypeImageManifest, []byte(`{"schemaVersion":2,"mediaType":"`+v1.MediaTypeImageManifest+`","config":{},"layers":[]}`))
+		put(t, client, c.at, v1.MediaTypeImageManifest,
+			[]byte(`{"schemaVersion":2,"mediaType":"`+v1.MediaTypeImageManifest+`","config":{},"layers":[]}`))
 		name, of, err := mine.Resolve(t.Context(), c.as)
 		if err != nil || name != c.as || of.MediaType != v1.MediaTypeImageManifest {
 			t.Fatalf("%s: %s %+v %v", c.as, name, of, err)

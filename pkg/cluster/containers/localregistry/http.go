@@ -74,7 +74,8 @@ func withRemedy(err error) string {
 	case errors.Is(err, syscall.EROFS):
 		return err.Error() + "; the log of the kernel of the Docker engine's machine may name the reason"
 	case unstorable(err):
-		return err.Error() + "; free disk space on the machine of the Docker engine, for example with `docker image prune`, or lower --local-registry-cache"
+		return err.Error() + "; free disk space on the machine of the Docker engine, for example with `docker image " +
+			"prune`, or lower --local-registry-cache"
 	}
 	return err.Error()
 }

@@ -79,7 +79,7 @@ func (s *Server) follow(ctx context.Context, t target) (digest.Digest, content.R
 	limited := ctx // ctx itself ends when the node goes away
 	if kept {
 		var cancel context.CancelFunc
-		limited, cancel = context.WithTimeout(ctx, freshLimit) //nolint:forbidigo // the registry answers with what it has afterwards, documented
+		limited, cancel = context.WithTimeout(ctx, freshLimit) //nolint:forbidigo // then the stored digest is the answer
 		defer cancel()
 	}
 	now, err := t.resolve(limited)

@@ -20,7 +20,9 @@ import (
 func TestANodeThatReadsNothing(t *testing.T) {
 	up, _ := upstreamOf(t, "docker.io", nil)
 	made := push(t, up.Host, "library/large:1", 12<<20) // more than the buffers of a connection
-	r, err := New(ServerSettings{Name: "localhost:5000", Dir: t.TempDir(), Mirrors: []mirror.Mirror{up}, Cache: DefaultCache})
+	r, err := New(ServerSettings{
+		Name: "localhost:5000", Dir: t.TempDir(), Mirrors: []mirror.Mirror{up}, Cache: DefaultCache,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +85,8 @@ func TestALayerIsNotAManifest(t *testing.T) {
 	addr, s := serve(t, t.TempDir())
 	made := push(t, addr, "a/b:c", maxManifest+1)
 	layer := must(must(made.Layers())[0].Digest())
-	if got := ask(t, http.MethodGet, s.URL+"/v2/a/b/manifests/"+layer.String(), ""); got.StatusCode != http.StatusNotFound {
+	if got := ask(t, http.MethodGet, s.URL+"/v2/a/b/manifests/"+layer.String(),
+		""); got.StatusCode != http.StatusNotFound {
 		t.Errorf("a layer as a manifest: %s", got.Status)
 	}
 }

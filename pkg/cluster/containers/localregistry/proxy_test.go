@@ -60,10 +60,12 @@ func TestProxy(t *testing.T) {
 			defer proxy.Close()
 			at := strings.Replace(proxy.URL, "://", "://"+c.user, 1)
 			child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestBehindProxy$")
-			child.Env = append(os.Environ(), behindProxy+"=docker.io="+c.mirror, "HTTP_PROXY="+at, "HTTPS_PROXY="+at, "NO_PROXY="+c.none, "no_proxy=", "http_proxy=", "https_proxy=")
+			child.Env = append(os.Environ(), behindProxy+"=docker.io="+c.mirror, "HTTP_PROXY="+at, "HTTPS_PROXY="+at,
+				"NO_PROXY="+c.none, "no_proxy=", "http_proxy=", "https_proxy=")
 			out, err := child.CombinedOutput()
 			text := string(out)
-			if err != nil || (asked.Load() > 0) != c.uses || strings.Contains(text, "pulled: <nil>") != c.works || strings.Contains(text, "hunter2") || strings.Contains(text, "MANIFEST_UNKNOWN") {
+			if err != nil || (asked.Load() > 0) != c.uses || strings.Contains(text, "pulled: <nil>") != c.works ||
+				strings.Contains(text, "hunter2") || strings.Contains(text, "MANIFEST_UNKNOWN") {
 				t.Errorf("the proxy was asked %d times: %v %s", asked.Load(), err, text)
 			}
 		})

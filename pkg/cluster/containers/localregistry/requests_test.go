@@ -45,11 +45,15 @@ func TestChunks(t *testing.T) {
 		{http.MethodPatch, at, "def", "3-5", http.StatusAccepted},
 		{http.MethodPut, at + "?digest=" + digest.FromString("abcdef").String(), "", "", http.StatusCreated},
 		{http.MethodGet, s.URL + "/v2/a/b/blobs/" + digest.FromString("abcdef").String(), "", "", http.StatusOK},
-		{http.MethodPost, s.URL + "/v2/c/d/blobs/uploads/?from=a/b&mount=" + digest.FromString("abcdef").String(), "", "", http.StatusCreated},
-		{http.MethodPost, s.URL + "/v2/c/d/blobs/uploads/?digest=" + digest.FromString("whole").String(), "whole", "", http.StatusCreated},
-		{http.MethodPost, s.URL + "/v2/c/d/blobs/uploads/?digest=" + digest.FromString("other").String(), "whole!", "", http.StatusBadRequest},
+		{http.MethodPost, s.URL + "/v2/c/d/blobs/uploads/?from=a/b&mount=" + digest.FromString("abcdef").String(), "",
+			"", http.StatusCreated},
+		{http.MethodPost, s.URL + "/v2/c/d/blobs/uploads/?digest=" + digest.FromString("whole").String(), "whole", "",
+			http.StatusCreated},
+		{http.MethodPost, s.URL + "/v2/c/d/blobs/uploads/?digest=" + digest.FromString("other").String(), "whole!", "",
+			http.StatusBadRequest},
 		{http.MethodPut, s.URL + "/v2/a/b/manifests/v1", `{"layers":[]}`, "", http.StatusBadRequest},
-		{http.MethodPut, s.URL + "/v2/a/b/manifests/" + digest.FromString("x").String(), `{"config":{}}`, "", http.StatusBadRequest},
+		{http.MethodPut, s.URL + "/v2/a/b/manifests/" + digest.FromString("x").String(), `{"config":{}}`, "",
+			http.StatusBadRequest},
 		{http.MethodPut, s.URL + "/v2/a/b/manifests/.tag", `{"config":{}}`, "", http.StatusBadRequest},
 		{http.MethodDelete, s.URL + "/v2/a/b/manifests/v1", "", "", http.StatusMethodNotAllowed},
 		{http.MethodGet, s.URL + "/v2/a/%2e%2e/b/manifests/v1", "", "", http.StatusNotFound},
@@ -64,7 +68,8 @@ func TestChunks(t *testing.T) {
 			t.Errorf("%s %s: %s, want %d", c.method, c.url, got.Status, c.want)
 		}
 	}
-	part := ask(t, http.MethodGet, s.URL+"/v2/a/b/blobs/"+digest.FromString("abcdef").String(), "", "Range", "bytes=2-3")
+	part := ask(t, http.MethodGet, s.URL+"/v2/a/b/blobs/"+digest.FromString("abcdef").String(), "",
+		"Range", "bytes=2-3")
 	if part.StatusCode != http.StatusPartialContent || part.ContentLength != 2 {
 		t.Errorf("a part: %s with %d bytes", part.Status, part.ContentLength)
 	}
@@ -75,7 +80,8 @@ func TestChunks(t *testing.T) {
 func TestBrowsersAreRefused(t *testing.T) {
 	_, s := serve(t, t.TempDir())
 	for _, header := range [][]string{{"Origin", "http://rebound.test:5000"}, {"Sec-Fetch-Site", "same-origin"}} {
-		if got := ask(t, http.MethodPost, s.URL+"/v2/a/b/blobs/uploads/", "", header...); got.StatusCode != http.StatusForbidden {
+		if got := ask(t, http.MethodPost, s.URL+"/v2/a/b/blobs/uploads/", "",
+			header...); got.StatusCode != http.StatusForbidden {
 			t.Errorf("%s: %s", header[0], got.Status)
 		}
 	}
@@ -113,7 +119,8 @@ func TestAbandonedUploadsAreRemoved(t *testing.T) {
 
 func TestAddressOfAnUpstream(t *testing.T) {
 	for text, want := range map[string]string{
-		"docker.io=docker.io": "index.docker.io", "quay.io=docker.io/quay": "index.docker.io/quay", "quay.io=a.test:5000/q": "a.test:5000/q",
+		"docker.io=docker.io": "index.docker.io", "quay.io=docker.io/quay": "index.docker.io/quay",
+		"quay.io=a.test:5000/q": "a.test:5000/q",
 	} {
 		m, err := mirror.Parse(text)
 		if err != nil {
@@ -127,11 +134,13 @@ func TestAddressOfAnUpstream(t *testing.T) {
 
 func TestThrough(t *testing.T) {
 	var got []string
-	for _, m := range Through("10.192.0.8", 5001, []mirror.Mirror{{Of: "docker.io", Host: "a.test"}, {Of: "b.test", Host: "a.test"}}) {
+	for _, m := range Through("10.192.0.8", 5001,
+		[]mirror.Mirror{{Of: "docker.io", Host: "a.test"}, {Of: "b.test", Host: "a.test"}}) {
 		got = append(got, m.String())
 	}
 	want := []string{
-		"localhost:5001=http://10.192.0.8:5000", "docker.io=http://10.192.0.8:5000", "registry.k8s.io=http://10.192.0.8:5000",
+		"localhost:5001=http://10.192.0.8:5000", "docker.io=http://10.192.0.8:5000",
+		"registry.k8s.io=http://10.192.0.8:5000",
 		"quay.io=http://10.192.0.8:5000", "ghcr.io=http://10.192.0.8:5000", "b.test=http://10.192.0.8:5000",
 	}
 	if !slices.Equal(got, want) {

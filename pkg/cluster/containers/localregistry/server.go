@@ -138,7 +138,9 @@ func (s *Server) parse(r *http.Request) (t target, ok bool) {
 	if found == nil || len(found[1]) > maxRepository || !repositories.MatchString(found[1]) {
 		return t, false
 	}
-	t = target{registry: ownRegistry, repository: found[1], kind: strings.TrimPrefix(found[2], "blobs/"), reference: found[3]}
+	t = target{
+		registry: ownRegistry, repository: found[1], kind: strings.TrimPrefix(found[2], "blobs/"), reference: found[3],
+	}
 	from := r.URL.Query().Get("ns")
 	if t.upstream = s.upstreams[from]; t.upstream != nil {
 		t.registry = from

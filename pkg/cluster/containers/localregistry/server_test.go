@@ -45,7 +45,9 @@ func listen(t *testing.T, h http.Handler) (addr string) {
 
 // upstreamOf runs a registry, and returns it as the mirror of another one. begun
 // is called for each request.
-func upstreamOf(t *testing.T, of string, begun func(http.ResponseWriter, *http.Request) bool) (mirror.Mirror, *httptest.Server) {
+func upstreamOf(
+	t *testing.T, of string, begun func(http.ResponseWriter, *http.Request) bool,
+) (mirror.Mirror, *httptest.Server) {
 	t.Helper()
 	r, err := New(ServerSettings{Name: "localhost:5000", Dir: t.TempDir()})
 	if err != nil {
@@ -217,15 +219,19 @@ func TestPullsOnceAndWithoutTheUpstream(t *testing.T) {
 func TestWhatTheUpstreamRefuses(t *testing.T) {
 	mirror, _ := upstreamOf(t, "quay.io", nil)
 	addr, _ := serve(t, t.TempDir(), mirror)
-	for image, want := range map[string]string{"no/such:v1": "MANIFEST_UNKNOWN", "no/such@sha256:" + strings.Repeat("a", 64): "MANIFEST_UNKNOWN"} {
+	for image, want := range map[string]string{
+		"no/such:v1": "MANIFEST_UNKNOWN", "no/such@sha256:" + strings.Repeat("a", 64): "MANIFEST_UNKNOWN",
+	} {
 		if _, err := pull(t, addr, image, from("quay.io")); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", image, err)
 		}
 	}
-	if _, err := pull(t, addr, "a/b:c", from("example.com")); err == nil || !strings.Contains(err.Error(), "NAME_UNKNOWN") {
+	if _, err := pull(t, addr, "a/b:c", from("example.com")); err == nil ||
+		!strings.Contains(err.Error(), "NAME_UNKNOWN") {
 		t.Errorf("a registry that is no upstream: %v", err)
 	}
-	if err := remote.Write(ref(t, addr, "a/b:c"), must(random.Image(10, 1)), from("quay.io")); err == nil || !strings.Contains(err.Error(), "UNSUPPORTED") {
+	if err := remote.Write(ref(t, addr, "a/b:c"), must(random.Image(10, 1)), from("quay.io")); err == nil ||
+		!strings.Contains(err.Error(), "UNSUPPORTED") {
 		t.Errorf("push to an upstream: %v", err)
 	}
 }

@@ -123,7 +123,8 @@ func (s *store) tag(t target, d digest.Digest) error {
 	if now, err := s.tagged(t); err == nil && now == d {
 		return nil
 	}
-	if err := os.MkdirAll(s.files.Path(path.Dir(t.tagFile())), 0o755); err != nil { // without the record of host.Files, which serves turndown
+	// without the record of host.Files, which serves turndown
+	if err := os.MkdirAll(s.files.Path(path.Dir(t.tagFile())), 0o755); err != nil {
 		return err
 	}
 	return s.files.Write(t.tagFile(), []byte(d), 0o644)

@@ -51,7 +51,8 @@ func newUpstream(m mirror.Mirror) (*upstream, error) {
 		return nil, err
 	}
 	options, err := r.Options(context.Background())
-	options = append(options, remote.WithRetryBackoff(remote.Backoff{Steps: 1})) // its pauses do not end with the context; the transport retries
+	// its pauses do not end with the context; the transport retries
+	options = append(options, remote.WithRetryBackoff(remote.Backoff{Steps: 1}))
 	return &upstream{registry: r, reader: reader, options: options}, err
 }
 
@@ -74,7 +75,7 @@ type question[T any] func(ctx context.Context, from name.Repository, options []r
 
 // query asks the upstream of a target about its repository.
 func query[T any](ctx context.Context, t target, ask question[T]) (answer T, err error) {
-	ctx, cancel := context.WithTimeout(ctx, askLimit) //nolint:forbidigo // a node asks the upstream itself afterwards, documented
+	ctx, cancel := context.WithTimeout(ctx, askLimit) //nolint:forbidigo // then the node asks the upstream itself
 	defer cancel()
 	repository, err := t.upstream.registry.Repository(t.repository)
 	if err != nil {
@@ -86,7 +87,8 @@ func query[T any](ctx context.Context, t target, ask question[T]) (answer T, err
 
 // resolve returns the digest that a tag has at its upstream now.
 func (t target) resolve(ctx context.Context) (digest.Digest, error) {
-	return query(ctx, t, func(ctx context.Context, from name.Repository, options []remote.Option) (digest.Digest, error) {
+	return query(ctx, t, func(ctx context.Context, from name.Repository, options []remote.Option) (digest.Digest,
+		error) {
 		d, err := remote.Head(from.Tag(t.reference), options...)
 		if err == nil {
 			return digest.Digest(d.Digest.String()), nil
@@ -94,7 +96,8 @@ func (t target) resolve(ctx context.Context) (digest.Digest, error) {
 		if refused(err) || ctx.Err() != nil {
 			return "", err
 		}
-		whole, err := remote.Get(from.Tag(t.reference), options...) // some registries do not answer HEAD with the digest
+		// some registries do not answer HEAD with the digest
+		whole, err := remote.Get(from.Tag(t.reference), options...)
 		if err != nil {
 			return "", err
 		}

@@ -78,10 +78,14 @@ func All(ctx context.Context, engine *docker.Engine) (all []EngineContainer, err
 			continue
 		}
 		if cluster != "" && !containerName.MatchString(name) {
-			return nil, fmt.Errorf("the engine has a host of cluster %s with the name %q, which Docker gives to no container",
+			return nil, fmt.Errorf("the engine has a host of cluster %s with the name %q, which Docker gives to no "+
+				"container",
 				cluster, name)
 		}
-		m := EngineContainer{ID: c.ID, Name: name, Cluster: cluster, State: string(c.State), Image: c.Image, Created: c.Created, Labels: c.Labels}
+		m := EngineContainer{
+			ID: c.ID, Name: name, Cluster: cluster, State: string(c.State), Image: c.Image, Created: c.Created,
+			Labels: c.Labels,
+		}
 		if c.NetworkSettings != nil && cluster != "" {
 			m.Addr = docker.AddrIn(c.NetworkSettings.Networks)
 		}
@@ -138,5 +142,7 @@ func (c Objects) RemoveNetwork(ctx context.Context, name string) error {
 
 func (c Objects) removeNetworks(ctx context.Context) error {
 	list, err := c.Engine.NetworkList(ctx, client.NetworkListOptions{Filters: ofCluster(c.Name)})
-	return errors.Join(err, host.Together(list.Items, func(n network.Summary) error { return c.RemoveNetwork(ctx, n.ID) }))
+	return errors.Join(err, host.Together(list.Items, func(n network.Summary) error {
+		return c.RemoveNetwork(ctx, n.ID)
+	}))
 }

@@ -15,7 +15,9 @@ import (
 
 // TestHostsOfAMaliciousEngine: the name of a host is a part of the paths of a dump.
 func TestHostsOfAMaliciousEngine(t *testing.T) {
-	for name, refused := range map[string]bool{"/kube-worker-1": false, "/../../root/.config": true, "/a/b": true, "/-x": true, "/..": true} {
+	for name, refused := range map[string]bool{
+		"/kube-worker-1": false, "/../../root/.config": true, "/a/b": true, "/-x": true, "/..": true,
+	} {
 		engine := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Api-Version", "1.44")
 			if strings.HasSuffix(r.URL.Path, "/containers/json") {

@@ -32,7 +32,9 @@ func (c Objects) EngineHost(ctx context.Context, image string) (EngineHost, erro
 		return EngineHost{}, err
 	}
 	text, err := c.helpers.output(ctx, client.ContainerCreateOptions{
-		Config: &container.Config{Image: image, Entrypoint: []string{"/bin/sh", "-c", engineHostScript, "sh", found.DockerRootDir}},
+		Config: &container.Config{
+			Image: image, Entrypoint: []string{"/bin/sh", "-c", engineHostScript, "sh", found.DockerRootDir},
+		},
 		HostConfig: &container.HostConfig{PidMode: "host", NetworkMode: "none",
 			Mounts: []mount.Mount{{Type: mount.TypeBind, Source: "/", Target: "/machine", ReadOnly: true}}},
 	})

@@ -50,7 +50,8 @@ type Definition struct {
 	Weight     int64                // CPU shares, which matter only while the CPUs are busy; 0: Docker's default, 1024
 	Labels     map[string]string    // additional labels of the container
 	EngineHost EngineHost           `json:"-"` // limits what the machine gets
-	RootFS     string               `json:"-"` // image to create the container from, if it is a snapshot of the root file system; empty: Image
+	// image to create the container from, if it is a snapshot of the root file system; empty: Image
+	RootFS string `json:"-"`
 }
 
 // Missing lists the changes that Start would make. A foreign container is an error.
@@ -122,8 +123,9 @@ func (m Definition) createOptions() client.ContainerCreateOptions {
 	return client.ContainerCreateOptions{
 		Name: m.Name,
 		Config: &container.Config{
-			Hostname: m.Name, Image: cmp.Or(m.RootFS, m.Image), Entrypoint: m.Command, StopSignal: m.StopSignal, StopTimeout: &stopTimeout,
-			Env: []string{"container=docker"}, ExposedPorts: exposed,
+			Hostname: m.Name, Image: cmp.Or(m.RootFS, m.Image), Entrypoint: m.Command, StopSignal: m.StopSignal,
+			StopTimeout: &stopTimeout,
+			Env:         []string{"container=docker"}, ExposedPorts: exposed,
 			Labels: m.labels(),
 		},
 		HostConfig: &container.HostConfig{
@@ -135,9 +137,13 @@ func (m Definition) createOptions() client.ContainerCreateOptions {
 			ReadonlyPaths: []string{},
 			Tmpfs:         map[string]string{"/run": "exec", "/tmp": "exec"},
 			Mounts:        m.mounts(),
-			Resources:     container.Resources{NanoCPUs: m.NanoCPUs, Memory: m.Memory, MemorySwap: m.Memory, CPUShares: m.Weight},
+			Resources: container.Resources{
+				NanoCPUs: m.NanoCPUs, Memory: m.Memory, MemorySwap: m.Memory, CPUShares: m.Weight,
+			},
 			RestartPolicy: container.RestartPolicy{Name: container.RestartPolicyUnlessStopped},
-			LogConfig:     container.LogConfig{Type: "json-file", Config: map[string]string{"max-size": "1m", "max-file": "2"}},
+			LogConfig: container.LogConfig{
+				Type: "json-file", Config: map[string]string{"max-size": "1m", "max-file": "2"},
+			},
 		},
 		NetworkingConfig: &network.NetworkingConfig{EndpointsConfig: map[string]*network.EndpointSettings{
 			m.Network: {IPAMConfig: &network.EndpointIPAMConfig{IPv4Address: m.Addr}, Aliases: m.Aliases},
@@ -160,7 +166,9 @@ func (m Definition) labels() map[string]string {
 func (m Definition) mounts() []mount.Mount {
 	mounts := m.Mounts
 	if m.EngineHost.Modules {
-		mounts = append(slices.Clone(mounts), docker.Mount{Source: "/lib/modules", Target: "/lib/modules", ReadOnly: true})
+		mounts = append(slices.Clone(mounts), docker.Mount{
+			Source: "/lib/modules", Target: "/lib/modules", ReadOnly: true,
+		})
 	}
 	all := docker.Mounts(mounts)
 	for target, volume := range m.Volumes {

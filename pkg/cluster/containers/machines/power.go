@@ -51,7 +51,9 @@ func (c Machines) WhilePaused(ctx context.Context, names []string, do func() err
 func (c Machines) pauseAll(ctx context.Context, names []string) error {
 	limited := step.WithLimit(ctx, step.CheckLimit(ctx))
 	return host.Together(names, func(name string) error {
-		return step.Wrap(step.Until(limited, func(context.Context) error { return c.pause(ctx, name) }, nil), "pause %s", name)
+		return step.Wrap(step.Until(limited, func(context.Context) error {
+			return c.pause(ctx, name)
+		}, nil), "pause %s", name)
 	})
 }
 

@@ -131,7 +131,9 @@ func (v Volumes) mountTogether(ctx context.Context, volumes []mount.Mount) ([]mo
 		if local && len(roots) == 1 {
 			together := []mount.Mount{{Type: mount.TypeBind, Source: root, Target: volumesDir}}
 			for _, v := range volumes {
-				together = append(together, mount.Mount{Type: mount.TypeVolume, Source: v.Source, Target: "/used/" + v.Source, ReadOnly: true})
+				together = append(together, mount.Mount{
+					Type: mount.TypeVolume, Source: v.Source, Target: "/used/" + v.Source, ReadOnly: true,
+				})
 			}
 			return together, nil
 		}
@@ -144,7 +146,9 @@ func (v Volumes) Measure(ctx context.Context, image string, volumes []string) (u
 	const script = `cd /volumes && du -sxk --total * | tail -n 1 | cut -f 1 && df -k --output=avail "$(ls | head -n 1)" | tail -n 1`
 	var mounts []mount.Mount
 	for _, name := range volumes {
-		mounts = append(mounts, mount.Mount{Type: mount.TypeVolume, Source: name, Target: "/volumes/" + name, ReadOnly: true})
+		mounts = append(mounts, mount.Mount{
+			Type: mount.TypeVolume, Source: name, Target: "/volumes/" + name, ReadOnly: true,
+		})
 	}
 	out, err := v.run(ctx, image, script, mounts)
 	if err != nil {
@@ -159,11 +163,16 @@ func (v Volumes) Measure(ctx context.Context, image string, volumes []string) (u
 // run runs a script in a container with these mounts, with the rights of root to files.
 func (v Volumes) run(ctx context.Context, image, script string, mounts []mount.Mount, args ...string) (string, error) {
 	return v.helpers.output(ctx, client.ContainerCreateOptions{
-		Config: &container.Config{Image: image, Entrypoint: append([]string{"/bin/sh", "-c", script, "sh"}, args...), Cmd: []string{}},
+		Config: &container.Config{
+			Image: image, Entrypoint: append([]string{"/bin/sh", "-c", script, "sh"}, args...), Cmd: []string{},
+		},
 		HostConfig: &container.HostConfig{
 			NetworkMode: "none", Mounts: mounts,
-			SecurityOpt: []string{"label=disable"}, // SELinux admits a container to volumes, but not to the directory that contains them
-			CapDrop:     []string{"ALL"}, CapAdd: []string{"CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "MKNOD", "SETFCAP", "SYS_ADMIN"},
+			// SELinux admits a container to volumes, but not to the directory that contains them
+			SecurityOpt: []string{"label=disable"},
+			CapDrop:     []string{"ALL"}, CapAdd: []string{
+				"CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "MKNOD", "SETFCAP", "SYS_ADMIN",
+			},
 		},
 	})
 }

@@ -11,7 +11,8 @@ import (
 )
 
 func TestBalanced(t *testing.T) {
-	nodes := topology.Request{ControlPlanes: 1, Workers: 2, Subnet: netip.MustParsePrefix("10.192.0.0/24")}.Topology("k", topology.State{})
+	nodes := topology.Request{ControlPlanes: 1, Workers: 2,
+		Subnet: netip.MustParsePrefix("10.192.0.0/24")}.Topology("k", topology.State{})
 	for text, want := range map[string]string{
 		"10.192.0.192-10.192.0.254": "",
 		"10.192.0.9-10.192.0.9":     "has the address of the API server, 10.192.0.9",

@@ -70,12 +70,14 @@ func tooMuch(missing []topology.ClusterNode, on engineMachine) []error {
 	for _, m := range missing {
 		if m.Spec.NanoCPUs > int64(on.cpus)*1e9 {
 			errs = append(errs, &step.Problem{Name: "cluster-cpus",
-				Text:   fmt.Sprintf("node %s requests %.1f processors, but the machine of the Docker engine has %d", m.Name, float64(m.Spec.NanoCPUs)/1e9, on.cpus),
+				Text: fmt.Sprintf("node %s requests %.1f processors, but the machine of the Docker engine has %d",
+					m.Name, float64(m.Spec.NanoCPUs)/1e9, on.cpus),
 				Remedy: "give it fewer cpus"})
 		}
 		if m.Spec.Memory > 0 && m.Role == topology.ControlPlane && m.Spec.Memory < controlPlaneMemory {
 			errs = append(errs, &step.Problem{Name: "cluster-memory",
-				Text:   fmt.Sprintf("node %s is limited to %d MiB of memory, but a control plane needs %d", m.Name, m.Spec.Memory>>20, controlPlaneMemory>>20),
+				Text: fmt.Sprintf("node %s is limited to %d MiB of memory, but a control plane needs %d",
+					m.Name, m.Spec.Memory>>20, controlPlaneMemory>>20),
 				Remedy: "give it more memory"})
 		}
 	}
@@ -100,7 +102,8 @@ func memory(missing []topology.ClusterNode, on engineMachine) error {
 		return nil
 	}
 	return &step.Problem{Name: "cluster-memory",
-		Text:   fmt.Sprintf("%d nodes need %d MiB of memory, the engine's machine has %d free", len(missing), need>>20, have>>20),
+		Text: fmt.Sprintf("%d nodes need %d MiB of memory, the engine's machine has %d free", len(missing),
+			need>>20, have>>20),
 		Remedy: "make fewer nodes, or give them less memory"}
 }
 
@@ -127,6 +130,7 @@ func DiskSpace(free int64, missing []topology.ClusterNode) error {
 		return nil
 	}
 	return &step.Problem{Name: "disk-space",
-		Text:   fmt.Sprintf("the machine of the engine has %d MiB free, %d hosts need %d MiB", free>>20, len(missing), need>>20),
+		Text: fmt.Sprintf("the machine of the engine has %d MiB free, %d hosts need %d MiB",
+			free>>20, len(missing), need>>20),
 		Remedy: "free some space there (`docker system prune`), make fewer hosts, or give them less disk"}
 }

@@ -56,11 +56,16 @@ func changed(t topology.Topology, state topology.State) (errs []error) {
 
 func differs(cluster string, n topology.ClusterNode, all []string) *step.Problem {
 	node := strings.TrimPrefix(n.Name, cluster+"-")
-	remedy := "omit that, or run `kube-bootstrap node remove " + node + " --cluster " + cluster + "` first, or add --recreate to create the whole cluster again"
+	remedy := "omit that, or run `kube-bootstrap node remove " + node + " --cluster " + cluster +
+		"` first, or add --recreate to create the whole cluster again"
 	if n.Role == topology.Bare {
-		remedy = "omit that, or run `kube-bootstrap cluster clean --name " + cluster + "` first, which removes all its hosts"
+		remedy = "omit that, or run `kube-bootstrap cluster clean --name " + cluster +
+			"` first, which removes all its hosts"
 	}
-	return &step.Problem{Name: "cluster-differs", Text: "node " + node + " of cluster " + cluster + " exists with " + strings.Join(all, ", "), Remedy: remedy}
+	return &step.Problem{
+		Name: "cluster-differs", Text: "node " + node + " of cluster " + cluster + " exists with " + strings.Join(all,
+			", "), Remedy: remedy,
+	}
 }
 
 // unlike compares the settings that are part of a host's container. The host

@@ -11,7 +11,9 @@ import (
 
 func TestHostsThatExistWithOtherSettings(t *testing.T) {
 	nodes := topology.Request{HostImage: "docker-28.5", Subnet: topology.DefaultSubnet, Nodes: []topology.Spec{
-		{Name: "master-1", Role: topology.ControlPlane}, {Name: "db", Role: topology.Worker, Memory: 2 << 30, Ports: published(t, "80:80"), Args: []string{"--node-label=a=b"}}, {Name: "web", Role: topology.Worker, HostImage: "sysv"},
+		{Name: "master-1", Role: topology.ControlPlane},
+		{Name: "db", Role: topology.Worker, Memory: 2 << 30, Ports: published(t, "80:80"),
+			Args: []string{"--node-label=a=b"}}, {Name: "web", Role: topology.Worker, HostImage: "sysv"},
 	}}.Topology("k", topology.State{})
 	found := func(spec topology.Spec, image string) topology.NodeState { return hostOf("k-"+spec.Name, spec, image) }
 	errs := changed(nodes, topology.Observed([]topology.NodeState{
@@ -20,7 +22,8 @@ func TestHostsThatExistWithOtherSettings(t *testing.T) {
 		found(topology.Spec{Name: "web", Role: topology.Worker}, "docker-28.5"),
 	}))
 	text := fmt.Sprint(errs)
-	for _, want := range []string{"node db of cluster k exists with cpus 1500m and not unlimited, memory 1Gi and not 2Gi, ports none and not 80:80;", "node web of cluster k exists with hostImage docker-28.5 and not sysv;"} {
+	for _, want := range []string{"node db of cluster k exists with cpus 1500m and not unlimited, memory 1Gi and not " +
+		"2Gi, ports none and not 80:80;", "node web of cluster k exists with hostImage docker-28.5 and not sysv;"} {
 		if !strings.Contains(text, want) || len(errs) != 2 {
 			t.Errorf("got %s, want %s", text, want)
 		}
@@ -30,9 +33,11 @@ func TestHostsThatExistWithOtherSettings(t *testing.T) {
 // TestBareHostsWithOtherSettings: no command creates one of them again.
 func TestBareHostsWithOtherSettings(t *testing.T) {
 	bare := topology.Spec{Name: "lab-1", Role: topology.Bare}
-	hosts := topology.Request{HostImage: "sysv", Subnet: topology.DefaultSubnet, Hosts: []string{"lab-1"}}.Topology("lab", topology.State{})
+	hosts := topology.Request{HostImage: "sysv", Subnet: topology.DefaultSubnet,
+		Hosts: []string{"lab-1"}}.Topology("lab", topology.State{})
 	errs := changed(hosts, topology.Observed([]topology.NodeState{hostOf("lab-1", bare, "docker-28.5")}))
-	if text := fmt.Sprint(errs); !strings.Contains(text, "cluster clean --name lab") || strings.Contains(text, "--recreate") {
+	if text := fmt.Sprint(errs); !strings.Contains(text, "cluster clean --name lab") ||
+		strings.Contains(text, "--recreate") {
 		t.Errorf("got %s", text)
 	}
 }

@@ -44,7 +44,10 @@ func portsTwice(missing []topology.ClusterNode) (errs []error) {
 		for _, p := range n.Spec.Ports {
 			p.NodePort = 0
 			if other := owner[p]; other != "" {
-				errs = append(errs, &step.Problem{Name: "node-port", Text: fmt.Sprintf("nodes %s and %s have the same port %s:%d/%s", other, n.Name, p.Address, p.Port, p.Protocol), Remedy: portRemedy})
+				errs = append(errs, &step.Problem{
+					Name: "node-port", Text: fmt.Sprintf("nodes %s and %s have the same port %s:%d/%s", other, n.Name,
+						p.Address, p.Port, p.Protocol), Remedy: portRemedy,
+				})
 			}
 			owner[p] = n.Name
 		}
@@ -61,7 +64,10 @@ func portsTaken(missing []topology.ClusterNode) error {
 				continue
 			}
 			if err := host.PortFree(netip.AddrPortFrom(p.Address, p.Port)); err != nil {
-				errs = append(errs, &step.Problem{Name: "node-port", Text: fmt.Sprintf("node %s: port %q is taken on this machine: %v", n.Name, p.String(), err), Remedy: portRemedy})
+				errs = append(errs, &step.Problem{
+					Name: "node-port", Text: fmt.Sprintf("node %s: port %q is taken on this machine: %v",
+						n.Name, p.String(), err), Remedy: portRemedy,
+				})
 			}
 		}
 	}
@@ -74,7 +80,10 @@ func mountsMissing(missing []topology.ClusterNode) error {
 	for _, n := range missing {
 		for _, m := range n.Spec.Mounts {
 			if _, err := os.Stat(m.Path); err != nil {
-				errs = append(errs, &step.Problem{Name: "node-mount", Text: fmt.Sprintf("node %s: mount %q: %v", n.Name, m.String(), err), Remedy: "create the directory, or omit the mount"})
+				errs = append(errs, &step.Problem{
+					Name: "node-mount", Text: fmt.Sprintf("node %s: mount %q: %v", n.Name, m.String(), err),
+					Remedy: "create the directory, or omit the mount",
+				})
 			}
 		}
 	}
@@ -87,14 +96,16 @@ func (c checks) portTaken(ctx context.Context) error {
 	if !c.Publish || c.engine.remote {
 		return nil
 	}
-	if loadBalancer, _, err := c.Cluster.Attached(ctx, containers.LoadBalancerName(c.Cluster.Name)); err != nil || slices.Contains(slices.Collect(maps.Values(loadBalancer.Ports)), uint16(c.APIPort)) {
+	if loadBalancer, _, err := c.Cluster.Attached(ctx, containers.LoadBalancerName(c.Cluster.Name)); err != nil ||
+		slices.Contains(slices.Collect(maps.Values(loadBalancer.Ports)), uint16(c.APIPort)) {
 		return err
 	}
 	err := host.PortFree(netip.AddrPortFrom(loopback, uint16(c.APIPort)))
 	if err == nil {
 		return nil
 	}
-	return &step.Problem{Name: "cluster-port", Text: fmt.Sprintf("--apiserver-port %d is taken on this machine: %v", c.APIPort, err),
+	return &step.Problem{Name: "cluster-port", Text: fmt.Sprintf("--apiserver-port %d is taken on this machine: %v",
+		c.APIPort, err),
 		Remedy: "use another one, or leave it out"}
 }
 

@@ -7,16 +7,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 func node(t *testing.T, name string, ports, mounts []string) topology.ClusterNode {
 	t.Helper()
-	return topology.ClusterNode{Name: name, Spec: topology.Spec{Ports: published(t, ports...), Mounts: mounted(t, mounts...)}}
+	return topology.ClusterNode{
+		Name: name, Spec: topology.Spec{Ports: published(t, ports...), Mounts: mounted(t, mounts...)},
+	}
 }
 
 func published(t *testing.T, texts ...string) (all []config.PublishedPort) {
@@ -48,7 +48,8 @@ func TestPortsTwice(t *testing.T) {
 		{[]string{"8080:1", "8080:2"}, nil, 1},
 		{[]string{"8080:1"}, []string{"8080:1/udp", "0.0.0.0:8080:1", "8081:1"}, 0},
 	} {
-		if errs := portsTwice([]topology.ClusterNode{node(t, "a", c.one, nil), node(t, "b", c.other, nil)}); len(errs) != c.want {
+		if errs := portsTwice([]topology.ClusterNode{node(t, "a", c.one, nil),
+			node(t, "b", c.other, nil)}); len(errs) != c.want {
 			t.Errorf("%v and %v: %v", c.one, c.other, errs)
 		}
 	}
@@ -60,13 +61,16 @@ func TestPortsTakenAndMountsMissing(t *testing.T) {
 	defer l.Close()
 	port := l.Addr().(*net.TCPAddr).Port
 	dir := t.TempDir()
-	nodes := []topology.ClusterNode{node(t, "a", []string{fmt.Sprintf("%d:80", port)}, []string{dir + ":/a", dir + "/none:/b"})}
+	nodes := []topology.ClusterNode{node(t, "a", []string{fmt.Sprintf("%d:80", port)},
+		[]string{dir + ":/a", dir + "/none:/b"})}
 	elsewhere := []topology.ClusterNode{node(t, "b", []string{fmt.Sprintf("127.0.0.2:%d:80", port)}, nil)}
 	if err := portsTaken(elsewhere); err != nil {
 		t.Errorf("the port of another address: %v", err)
 	}
 	text := errors.Join(portsTaken(nodes), mountsMissing(nodes)).Error()
-	for _, want := range []string{fmt.Sprintf(`port "%d:80" is taken`, port), "/none:/b", "[node-port]", "[node-mount]"} {
+	for _, want := range []string{
+		fmt.Sprintf(`port "%d:80" is taken`, port), "/none:/b", "[node-port]", "[node-mount]",
+	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%s lacks %s", text, want)
 		}
@@ -77,19 +81,5 @@ func TestPortsTakenAndMountsMissing(t *testing.T) {
 	l.Close()
 	if err := portsTaken(nodes); err != nil {
 		t.Error(err)
-	}
-}
-
-// TestTheAPIPortOfARemoteEngine is not a port of this machine.
-func TestTheAPIPortOfARemoteEngine(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must.NoError(t, err)
-	defer l.Close()
-	setup := testhost.Setup{Cluster: unitCluster(t), Publish: true, APIPort: l.Addr().(*net.TCPAddr).Port}
-	for remote, want := range map[bool]int{false: 1, true: 0} {
-		err := checks{Setup: setup, engine: engineMachine{remote: remote}}.portTaken(t.Context())
-		if found := step.Problems(err); len(found) != want || want > 0 && !strings.HasPrefix(found[0].Text, "--apiserver-port ") {
-			t.Errorf("remote %t: %v", remote, err)
-		}
 	}
 }

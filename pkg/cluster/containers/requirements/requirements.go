@@ -58,7 +58,10 @@ func engineFit(engine string) []error {
 	if v, err := version.ParseGeneric(engine); err != nil || v.AtLeast(version.MajorMinor(20, 10)) {
 		return nil
 	}
-	return []error{&step.Problem{Name: "engine-version", Text: "the Docker engine is " + engine + ", test hosts need 20.10", Remedy: "update Docker"}}
+	return []error{&step.Problem{
+		Name: "engine-version", Text: "the Docker engine is " + engine + ", test hosts need 20.10",
+		Remedy: "update Docker",
+	}}
 }
 
 // programFit returns the problem that a program needs the C library of the machine.
@@ -74,7 +77,8 @@ func programFit(path string) ([]error, error) {
 		return nil, nil
 	}
 	return []error{&step.Problem{
-		Name: "program-dynamic", Text: "this program was built to need the C library, which the containers of a cluster need not have",
+		Name:   "program-dynamic",
+		Text:   "this program was built to need the C library, which the containers of a cluster need not have",
 		Remedy: "build it with CGO_ENABLED=0, as `make build` does",
 	}}, nil
 }

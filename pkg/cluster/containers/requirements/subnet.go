@@ -41,7 +41,8 @@ func (c checks) overlaps(ctx context.Context) ([]error, error) {
 			return c.overlapping(others, n.Subnets[0])
 		}
 		return []error{preflight.Differs(c.Cluster.Name, []config.Difference{{
-			Given: c.Topology.Subnet().String(), InForce: n.Subnets[0].String(), From: config.Origin{Source: config.FromFlag, Where: "--dind-subnet"},
+			Given: c.Topology.Subnet().String(), InForce: n.Subnets[0].String(),
+			From: config.Origin{Source: config.FromFlag, Where: "--dind-subnet"},
 		}})}, nil
 	}
 	return c.overlapping(networks, netip.Prefix{})
@@ -104,7 +105,8 @@ func (c checks) overlap(with neighbour, all []neighbour) error {
 		break
 	}
 	return &step.Problem{
-		Name: "cluster-subnet-overlap", Text: fmt.Sprintf("--dind-subnet %s overlaps with %s of %s", c.Topology.Subnet(), with.subnet, with.owner),
+		Name:   "cluster-subnet-overlap",
+		Text:   fmt.Sprintf("--dind-subnet %s overlaps with %s of %s", c.Topology.Subnet(), with.subnet, with.owner),
 		Remedy: remedy,
 	}
 }
@@ -130,7 +132,9 @@ func FreeSubnet(ctx context.Context, c containers.Cluster) (free netip.Prefix, r
 }
 
 // reserved returns the first subnet that no other run has reserved in dir.
-func reserved(ctx context.Context, dir string, subnets iter.Seq[netip.Prefix]) (free netip.Prefix, release func(), err error) {
+func reserved(
+	ctx context.Context, dir string, subnets iter.Seq[netip.Prefix],
+) (free netip.Prefix, release func(), err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return netip.Prefix{}, nil, err
 	}
@@ -141,7 +145,8 @@ func reserved(ctx context.Context, dir string, subnets iter.Seq[netip.Prefix]) (
 		}
 	}
 	return netip.Prefix{}, nil, &step.Problem{
-		Name: "cluster-subnet-overlap", Text: "each network from " + topology.DefaultSubnet.String() + " to 10.255.0.0/16 overlaps with a network or a route of the engine's machine",
+		Name: "cluster-subnet-overlap", Text: "each network from " + topology.DefaultSubnet.String() +
+			" to 10.255.0.0/16 overlaps with a network or a route of the engine's machine",
 		Remedy: "choose a network with --dind-subnet",
 	}
 }
@@ -173,7 +178,8 @@ func Balanced(t topology.Topology, ranges []addresses.Range) error {
 	for _, addr := range slices.SortedFunc(maps.Keys(owners), netip.Addr.Compare) {
 		if i := slices.IndexFunc(ranges, func(r addresses.Range) bool { return r.Contains(addr) }); i >= 0 {
 			return &step.Problem{Name: "load-balancer-addresses",
-				Text:   fmt.Sprintf("loadBalancerAddresses: %s has the address of %s, %s", ranges[i], owners[addr], addr),
+				Text: fmt.Sprintf("loadBalancerAddresses: %s has the address of %s, %s",
+					ranges[i], owners[addr], addr),
 				Remedy: "choose addresses that no node gets, or a larger --dind-subnet"}
 		}
 	}

@@ -65,7 +65,8 @@ func TestSnapshotsAreForgottenBeforeTheirParts(t *testing.T) {
 func TestADamagedNoteIsNamed(t *testing.T) {
 	s := noted(t)
 	must.NoError(t, s.Notes().Set(t.Context(), noteKey+"c", "{"))
-	if _, err := Names(t.Context(), s); err == nil || err.Error() != "snapshot c of cluster k: unexpected end of JSON input" {
+	if _, err := Names(t.Context(), s); err == nil ||
+		err.Error() != "snapshot c of cluster k: unexpected end of JSON input" {
 		t.Errorf("got %v", err)
 	}
 }

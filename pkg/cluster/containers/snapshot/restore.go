@@ -24,7 +24,8 @@ func Restore(ctx context.Context, setup testhost.Setup, name string) error {
 		return err
 	}
 	if c.Format > format {
-		return &step.Problem{Name: "snapshot-version", Text: fmt.Sprintf("snapshot %s is of form %d, this program knows %d", name, c.Format, format),
+		return &step.Problem{Name: "snapshot-version",
+			Text:   fmt.Sprintf("snapshot %s is of form %d, this program knows %d", name, c.Format, format),
 			Remedy: "use the kube-bootstrap that made it"}
 	}
 	if err := whole(ctx, setup.Cluster, c); err != nil {
@@ -64,8 +65,10 @@ func whole(ctx context.Context, c containers.Cluster, saved contents) error {
 		return nil
 	}
 	return &step.Problem{Name: "snapshot-incomplete",
-		Text:   "snapshot " + saved.Snapshot.Name + " of cluster " + c.Name + " cannot be restored: the Docker engine lacks " + strings.Join(lost, ", "),
-		Remedy: "restore another snapshot, or create the cluster again with `kube-bootstrap cluster up --recreate --name " + c.Name + "`"}
+		Text: "snapshot " + saved.Snapshot.Name + " of cluster " + c.Name +
+			" cannot be restored: the Docker engine lacks " + strings.Join(lost, ", "),
+		Remedy: "restore another snapshot, or create the cluster again with `kube-bootstrap cluster up --recreate " +
+			"--name " + c.Name + "`"}
 }
 
 // parts returns the names of the images and volumes of a snapshot.
@@ -92,9 +95,13 @@ func (r restoring) plan() step.Plan {
 		copies, hosts = append(copies, r.copyBack(m)), append(hosts, m.Name)
 	}
 	return append(step.Plan{
-		{step.Always("remove-leftovers", "remove what a killed run left", func(ctx context.Context) error { return sweep(ctx, r.Cluster) })},
+		{step.Always("remove-leftovers", "remove what a killed run left", func(ctx context.Context) error {
+			return sweep(ctx, r.Cluster)
+		})},
 		{step.Always("begin-restore", "begin to restore snapshot "+name, r.begin)},
-		{step.Always("remove-hosts", "remove the hosts as they are", func(ctx context.Context) error { return RemoveHosts(ctx, r.Cluster) })},
+		{step.Always("remove-hosts", "remove the hosts as they are", func(ctx context.Context) error {
+			return RemoveHosts(ctx, r.Cluster)
+		})},
 		{
 			testhost.Network(r.Cluster, r.Subnet), r.Share(),
 			step.Always("settings", "remember the settings", func(ctx context.Context) error {
@@ -123,10 +130,12 @@ func (r restoring) begin(ctx context.Context) error {
 	} else {
 		err = notes.Set(ctx, session.ComponentsNote, r.contents.Components)
 	}
-	if err = errors.Join(err, notes.Forget(ctx, session.FirstNote)); err != nil { // the hosts are no longer those of the first time
+	// the hosts are no longer those of the first time
+	if err = errors.Join(err, notes.Forget(ctx, session.FirstNote)); err != nil {
 		return err
 	}
-	return r.Cluster.Session.WriteRecord(ctx, nil) // it may be the record of a removal, which the next run would continue instead
+	// it may be the record of a removal, which the next run would continue instead
+	return r.Cluster.Session.WriteRecord(ctx, nil)
 }
 
 // copyBack returns the step that creates and starts a host from its part of the snapshot.

@@ -66,7 +66,10 @@ type saving struct {
 // check returns the problems of the name and of the disk space.
 func (s *saving) check(ctx context.Context) error {
 	if !topology.ValidName(s.name) {
-		return &step.Problem{Name: "snapshot-name", Text: fmt.Sprintf("%q cannot be the name of a snapshot", s.name), Remedy: topology.NameRemedy}
+		return &step.Problem{
+			Name: "snapshot-name", Text: fmt.Sprintf("%q cannot be the name of a snapshot", s.name),
+			Remedy: topology.NameRemedy,
+		}
 	}
 	all, err := contentsOf(ctx, s.cluster.Session)
 	if err != nil {
@@ -74,8 +77,10 @@ func (s *saving) check(ctx context.Context) error {
 	}
 	if _, taken := all[s.name]; taken {
 		cluster := s.cluster.Name
-		return &step.Problem{Name: "snapshot-exists", Text: "cluster " + cluster + " has a snapshot " + s.name + " already",
-			Remedy: "use another name, or run `kube-bootstrap cluster snapshot remove " + s.name + " --name " + cluster + "` first"}
+		return &step.Problem{Name: "snapshot-exists",
+			Text: "cluster " + cluster + " has a snapshot " + s.name + " already",
+			Remedy: "use another name, or run `kube-bootstrap cluster snapshot remove " + s.name + " --name " +
+				cluster + "` first"}
 	}
 	restoring, err := s.cluster.Session.Restoring(ctx)
 	if err != nil {
@@ -114,7 +119,8 @@ func (s *saving) checkSpace(ctx context.Context) error {
 	s.bytes += used
 	if free < s.bytes+s.spare {
 		return &step.Problem{Name: "snapshot-space",
-			Text:   fmt.Sprintf("a snapshot of cluster %s takes %d MB, the engine's disk has %d MB free", s.cluster.Name, s.bytes/1e6, free/1e6),
+			Text: fmt.Sprintf("a snapshot of cluster %s takes %d MB, the engine's disk has %d MB free",
+				s.cluster.Name, s.bytes/1e6, free/1e6),
 			Remedy: "free some, or remove a snapshot"}
 	}
 	return nil
@@ -122,8 +128,11 @@ func (s *saving) checkSpace(ctx context.Context) error {
 
 func (s *saving) plan() step.Plan {
 	return step.Plan{
-		{step.Always("remove-leftovers", "remove what a killed run left", func(ctx context.Context) error { return sweep(ctx, s.cluster) })},
-		{step.Always("copy-hosts", fmt.Sprintf("copy %d hosts as they stand, %d MB", len(s.hosts), s.bytes/1e6), s.copyHosts)},
+		{step.Always("remove-leftovers", "remove what a killed run left", func(ctx context.Context) error {
+			return sweep(ctx, s.cluster)
+		})},
+		{step.Always("copy-hosts", fmt.Sprintf("copy %d hosts as they stand, %d MB", len(s.hosts), s.bytes/1e6),
+			s.copyHosts)},
 		{step.Always("keep-snapshot", "keep snapshot "+s.name, s.writeNote)},
 	}
 }
@@ -178,8 +187,11 @@ func (s *saving) writeNote(ctx context.Context) error {
 		return err
 	}
 	c := contents{
-		Format: format, Settings: now, Components: notes[session.ComponentsNote], Subnet: subnet, Ports: loadBalancer.Ports,
-		Snapshot: Snapshot{Name: s.name, Made: time.Now().UTC().Truncate(time.Second), Kubernetes: now.Version(), Bytes: s.bytes},
+		Format: format, Settings: now, Components: notes[session.ComponentsNote], Subnet: subnet,
+		Ports: loadBalancer.Ports,
+		Snapshot: Snapshot{
+			Name: s.name, Made: time.Now().UTC().Truncate(time.Second), Kubernetes: now.Version(), Bytes: s.bytes,
+		},
 	}
 	for _, h := range s.hosts {
 		c.Machines = append(c.Machines, h.Definition)

@@ -40,7 +40,7 @@ type contents struct {
 	Settings   *session.Record       `json:"settings,omitempty"`   // nil if the cluster was not finished
 	Components string                `json:"components,omitempty"` // the session.ComponentsNote
 	Subnet     netip.Prefix          `json:"subnet"`
-	Ports      map[uint16]uint16     `json:"ports,omitempty"` // published ports of the front
+	Ports      map[uint16]uint16     `json:"ports,omitempty"` // published ports of the load balancer
 	Machines   []machines.Definition `json:"machines"`
 }
 
@@ -58,14 +58,15 @@ func rootOf(host, snapshot string) string { return imagePrefix + host + "." + sn
 
 // List returns the snapshots of a cluster, oldest first.
 func List(ctx context.Context, options session.Selection) ([]Snapshot, error) {
-	return session.Get(ctx, options, session.Requirements{Needs: session.ACluster}, func(s *session.Session, _ topology.State) (all []Snapshot, err error) {
-		kept, err := contentsOf(ctx, s)
-		for _, c := range kept {
-			all = append(all, c.Snapshot)
-		}
-		slices.SortFunc(all, func(a, b Snapshot) int { return a.Made.Compare(b.Made) })
-		return all, err
-	})
+	return session.Get(ctx, options, session.Requirements{Needs: session.ACluster},
+		func(s *session.Session, _ topology.State) (all []Snapshot, err error) {
+			kept, err := contentsOf(ctx, s)
+			for _, c := range kept {
+				all = append(all, c.Snapshot)
+			}
+			slices.SortFunc(all, func(a, b Snapshot) int { return a.Made.Compare(b.Made) })
+			return all, err
+		})
 }
 
 // Names returns the names of the snapshots in alphabetical order.
@@ -198,7 +199,9 @@ func missing(cluster, name string, all map[string]contents) error {
 	if len(all) > 0 {
 		remedy = "use one of " + strings.Join(slices.Sorted(maps.Keys(all)), ", ")
 	}
-	return &step.Problem{Name: "snapshot-missing", Text: "cluster " + cluster + " has no snapshot " + name, Remedy: remedy}
+	return &step.Problem{
+		Name: "snapshot-missing", Text: "cluster " + cluster + " has no snapshot " + name, Remedy: remedy,
+	}
 }
 
 // Losses describes the snapshots for which goes returns true as losses.
@@ -231,12 +234,15 @@ func RestoreLosses(ctx context.Context, options session.Selection, name string) 
 	})
 }
 
-func lossesOf(ctx context.Context, options session.Selection, name string, losses func(Snapshot, topology.State) []string) ([]string, error) {
-	return session.Get(ctx, options, session.Requirements{Needs: session.ACluster}, func(s *session.Session, state topology.State) ([]string, error) {
-		c, err := contentsNamed(ctx, s, name)
-		if err != nil {
-			return nil, err
-		}
-		return losses(c.Snapshot, state), nil
-	})
+func lossesOf(
+	ctx context.Context, options session.Selection, name string, losses func(Snapshot, topology.State) []string,
+) ([]string, error) {
+	return session.Get(ctx, options, session.Requirements{Needs: session.ACluster},
+		func(s *session.Session, state topology.State) ([]string, error) {
+			c, err := contentsNamed(ctx, s, name)
+			if err != nil {
+				return nil, err
+			}
+			return losses(c.Snapshot, state), nil
+		})
 }

@@ -23,10 +23,11 @@ import (
 // ImageStep returns the step that imports a host image from the cache or from Debian's packages.
 func ImageStep(c containers.Cluster, name string) step.Step {
 	image := variants[name].reference(name)
-	return step.When(step.IDOf("host-image", name), "make host image "+name, "import image "+image, func(ctx context.Context) (bool, error) {
-		has, err := c.Engine.Images().Has(ctx, image)
-		return !has, err
-	}, func(ctx context.Context) error { return makeImage(ctx, c, name, image) })
+	return step.When(step.IDOf("host-image", name), "make host image "+name, "import image "+image,
+		func(ctx context.Context) (bool, error) {
+			has, err := c.Engine.Images().Has(ctx, image)
+			return !has, err
+		}, func(ctx context.Context) error { return makeImage(ctx, c, name, image) })
 }
 
 func makeImage(ctx context.Context, c containers.Cluster, name, image string) error {
@@ -104,7 +105,8 @@ func (v variant) bootstrap(ctx context.Context, out io.Writer) error {
 	_, err = host.Command{Args: v.args(overlay, mirror), Stdout: out, Stderr: reports}.Run(ctx)
 	reports.Flush()
 	if err != nil {
-		return fmt.Errorf("make a root file system from Debian packages (is mmdebstrap installed?): %w\n%s", err, strings.Join(last, "\n"))
+		return fmt.Errorf("make a root file system from Debian packages (is mmdebstrap installed?): %w\n%s",
+			err, strings.Join(last, "\n"))
 	}
 	return nil
 }
@@ -114,13 +116,15 @@ func (v variant) args(overlay, mirror string) []string {
 	sources := []string{"deb " + mirror + " " + suite + " main"}
 	if v.Newer != "" {
 		sources = append(sources, "deb "+mirror+" "+newerSuite+" main")
-		args = append(args, `--customize-hook=DEBIAN_FRONTEND=noninteractive chroot "$1" apt-get install -y -q -t `+newerSuite+" "+v.Newer)
+		args = append(args, `--customize-hook=DEBIAN_FRONTEND=noninteractive chroot "$1" apt-get install -y -q -t `+
+			newerSuite+" "+v.Newer)
 	}
 	if v.Compiled != "" {
 		args = append(args, "--customize-hook="+v.Compiled)
 	}
 	if v.Without != "" {
-		args = append(args, `--customize-hook=cd "$1"/etc && for s in `+v.Without+`; do rm -f init.d/$s rc?.d/[SK][0-9][0-9]$s runlevels/*/$s; done`)
+		args = append(args, `--customize-hook=cd "$1"/etc && for s in `+v.Without+
+			`; do rm -f init.d/$s rc?.d/[SK][0-9][0-9]$s runlevels/*/$s; done`)
 	}
 	args = append(args, "--customize-hook=tar-in "+overlay+" /", suite, "-")
 	return append(args, sources...)

@@ -37,15 +37,18 @@ func (u Setup) RemoveRemains(missing []topology.ClusterNode) step.Step {
 		volumes = append(volumes, NewMachine(u.Cluster, u.Topology, n).config.Volumes[dataPath])
 	}
 	cluster := u.Cluster
-	return step.When("remove-leftovers", "remove what a killed run left", "remove the volumes of missing hosts", func(ctx context.Context) (bool, error) {
-		all, err := cluster.Volumes.List(ctx)
-		return slices.ContainsFunc(all, func(v machines.Volume) bool { return slices.Contains(volumes, v.Name) }), err
-	}, func(ctx context.Context) error {
-		if err := cluster.RemoveHelpers(ctx); err != nil {
-			return err
-		}
-		return host.Together(volumes, func(name string) error { return cluster.Volumes.Remove(ctx, name) })
-	})
+	return step.When("remove-leftovers", "remove what a killed run left", "remove the volumes of missing hosts",
+		func(ctx context.Context) (bool, error) {
+			all, err := cluster.Volumes.List(ctx)
+			return slices.ContainsFunc(all, func(v machines.Volume) bool {
+				return slices.Contains(volumes, v.Name)
+			}), err
+		}, func(ctx context.Context) error {
+			if err := cluster.RemoveHelpers(ctx); err != nil {
+				return err
+			}
+			return host.Together(volumes, func(name string) error { return cluster.Volumes.Remove(ctx, name) })
+		})
 }
 
 // CopyDisk copies the volume of a stopped or paused host, or a prepared disk, to existing volumes.
@@ -57,29 +60,33 @@ func CopyDisk(ctx context.Context, c containers.Cluster, image, from string, to 
 // CopyTo returns the step that copies the disk of this host to new hosts, and to a prepared disk
 // if there is room. The host is paused during the copy.
 func (m Machine) CopyTo(others []Machine, setup Setup) step.Step {
-	return step.Always(step.IDOf("copy-disk", m.config.Name), "copy the disk of "+m.config.Name, func(ctx context.Context) error {
-		targets, err := volumesOf(ctx, others)
-		if err != nil {
-			return err
-		}
-		disk, err := setup.Disk.begin(ctx, m.cluster, setup.Facts.FreeBytes)
-		if err != nil {
-			return err
-		}
-		if disk != "" {
-			targets = append(targets, disk)
-		}
-		if len(targets) == 0 {
-			return nil
-		}
-		config := machines.VolumeCopy{Image: m.config.Image, From: m.config.Volumes[dataPath], To: targets, Constant: constantFiles, Without: notCopied}
-		err = m.cluster.Machines.WhilePaused(ctx, []string{m.config.Name},
-			func() error { return m.cluster.Volumes.Copy(ctx, config) })
-		if err != nil || disk == "" {
-			return err
-		}
-		return m.cluster.Disks.End(ctx, disk, setup.Disk.Key)
-	})
+	return step.Always(step.IDOf("copy-disk", m.config.Name), "copy the disk of "+m.config.Name,
+		func(ctx context.Context) error {
+			targets, err := volumesOf(ctx, others)
+			if err != nil {
+				return err
+			}
+			disk, err := setup.Disk.begin(ctx, m.cluster, setup.Facts.FreeBytes)
+			if err != nil {
+				return err
+			}
+			if disk != "" {
+				targets = append(targets, disk)
+			}
+			if len(targets) == 0 {
+				return nil
+			}
+			config := machines.VolumeCopy{
+				Image: m.config.Image, From: m.config.Volumes[dataPath], To: targets, Constant: constantFiles,
+				Without: notCopied,
+			}
+			err = m.cluster.Machines.WhilePaused(ctx, []string{m.config.Name},
+				func() error { return m.cluster.Volumes.Copy(ctx, config) })
+			if err != nil || disk == "" {
+				return err
+			}
+			return m.cluster.Disks.End(ctx, disk, setup.Disk.Key)
+		})
 }
 
 // volumesOf makes the volumes of new hosts.

@@ -37,7 +37,9 @@ type Setup struct {
 // BootPlan returns the plan that creates and starts hosts of the topology at once,
 // after the images of all hosts, their network and shared files. The steps of also run with the
 // network.
-func (u Setup) BootPlan(hosts []topology.ClusterNode, check func(free int64, missing []topology.ClusterNode) error, also ...step.Step) step.Plan {
+func (u Setup) BootPlan(
+	hosts []topology.ClusterNode, check func(free int64, missing []topology.ClusterNode) error, also ...step.Step,
+) step.Plan {
 	var boot, images []step.Step
 	for _, n := range hosts {
 		boot = append(boot, u.Boot(n))
@@ -88,8 +90,13 @@ func Network(c containers.Cluster, subnet netip.Prefix) step.Step {
 		return !slices.ContainsFunc(networks, func(n docker.Network) bool { return n.Name == c.Name }), err
 	}, func(ctx context.Context) error {
 		err := c.MakeNetwork(ctx, c.Name, subnet)
-		if errdefs.IsPermissionDenied(err) { // the engine's answer to an overlap with a network that was made since preflight
-			return &step.Problem{Name: "cluster-subnet-overlap", Text: err.Error(), Remedy: "use another --dind-subnet, or none: then run the same command again, which takes a free network"}
+		// the engine's answer to an overlap with a network that was made since preflight
+		if errdefs.IsPermissionDenied(err) {
+			return &step.Problem{
+				Name: "cluster-subnet-overlap", Text: err.Error(),
+				Remedy: "use another --dind-subnet, or none: then run the same command again, which takes a free " +
+					"network",
+			}
 		}
 		return err
 	})

@@ -173,7 +173,8 @@ const unitsPath = "/usr/lib/systemd/system/"
 
 // dockerCEFiles are the files of a host with the packages of Docker's own repository: docker-ce
 // and containerd.io have other units and another config than the packages of Debian.
-var dockerCEFiles = append(slices.Clone(unitsOfDocker), file{Path: "/usr/bin/dockerd", Link: "/usr/sbin/dockerd"}, configOfContainerd)
+var dockerCEFiles = append(slices.Clone(unitsOfDocker), file{Path: "/usr/bin/dockerd", Link: "/usr/sbin/dockerd"},
+	configOfContainerd)
 
 var configOfContainerd = file{Path: containerdPath, Content: dockerCEContainerdConfig, Mode: 0o644}
 
@@ -190,18 +191,24 @@ var docker29Files = append(slices.Clone(unitsOfDocker), configOfContainerd,
 	file{Path: unitsPath + "docker.socket", Content: docker29Socket, Mode: 0o644},
 	file{Path: "/etc/systemd/system/sockets.target.wants/docker.socket", Link: unitsPath + "docker.socket"},
 	file{Path: "/etc/systemd/system/multi-user.target.wants/docker.service", Link: unitsPath + "docker.service"},
-	file{Path: "/etc/systemd/system/multi-user.target.wants/containerd.service", Link: unitsPath + "containerd.service"},
+	file{
+		Path: "/etc/systemd/system/multi-user.target.wants/containerd.service", Link: unitsPath + "containerd.service",
+	},
 	file{Path: "/usr/libexec/docker/docker-init", Link: "/usr/bin/tini-static"},
 )
 
 // firewallsFiles are the files of a host that has firewalld and ufw. None of them runs before it is
 // turned on; ufw is off by default.
-var firewallsFiles = append(slices.Clone(systemdFiles), file{Path: "/etc/systemd/system/firewalld.service", Link: "/dev/null"})
+var firewallsFiles = append(slices.Clone(systemdFiles), file{
+	Path: "/etc/systemd/system/firewalld.service", Link: "/dev/null",
+})
 
 // idle units have nothing to do in a container and delay Docker, or would fetch packages.
 var idle = []string{
-	"dev-hugepages.mount", "dev-mqueue.mount", "run-lock.mount", "sys-kernel-config.mount", "sys-fs-fuse-connections.mount",
-	"modprobe@.service", "systemd-remount-fs.service", "systemd-tmpfiles-setup-dev-early.service", "systemd-tmpfiles-setup-dev.service",
+	"dev-hugepages.mount", "dev-mqueue.mount", "run-lock.mount", "sys-kernel-config.mount",
+	"sys-fs-fuse-connections.mount",
+	"modprobe@.service", "systemd-remount-fs.service", "systemd-tmpfiles-setup-dev-early.service",
+	"systemd-tmpfiles-setup-dev.service",
 	"systemd-logind.service", "systemd-ask-password-console.path", "systemd-ask-password-wall.path",
 	"apt-daily.timer", "apt-daily-upgrade.timer", "dpkg-db-backup.timer",
 }

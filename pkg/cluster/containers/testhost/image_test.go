@@ -17,7 +17,8 @@ import (
 )
 
 func TestEveryHostImageHasASetting(t *testing.T) {
-	if got, want := slices.Sorted(slices.Values(config.HostImages)), slices.Sorted(maps.Keys(variants)); !slices.Equal(got, want) {
+	if got, want := slices.Sorted(slices.Values(config.HostImages)),
+		slices.Sorted(maps.Keys(variants)); !slices.Equal(got, want) {
 		t.Errorf("config names %q, there are %q", got, want)
 	}
 }
@@ -99,7 +100,8 @@ func TestABuildRemovesWhatAKilledOneLeft(t *testing.T) {
 		t.Error("an engine that does not exist has imported the image")
 	}
 	left, err := filepath.Glob(filepath.Join(cached, "hosts", "*")) // also hidden files
-	if want := []string{filepath.Join(cached, "hosts", strings.TrimPrefix(image, Images+":")+".tar.zst")}; err != nil || !slices.Equal(left, want) {
+	if want := []string{filepath.Join(cached, "hosts", strings.TrimPrefix(image, Images+":")+".tar.zst")}; err != nil ||
+		!slices.Equal(left, want) {
 		t.Errorf("the cache contains %q, want %q", left, want)
 	}
 }

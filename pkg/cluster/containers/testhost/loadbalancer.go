@@ -58,10 +58,15 @@ func (f loadBalancer) container(ctx context.Context) (docker.Container, programI
 	}
 	return docker.Container{
 		Name: name, Image: image.name,
-		Command: []string{"/kube-bootstrap", "load-balancer", "--name", controlPlaneName, "--port", strconv.Itoa(int(port))},
+		Command: []string{
+			"/kube-bootstrap", "load-balancer", "--name", controlPlaneName, "--port", strconv.Itoa(int(port)),
+		},
 		Env:     []string{"GOGC=25"}, // its heap is small: a few addresses and connections
 		Restart: "unless-stopped",
-		On:      docker.Attachment{Cluster: f.Cluster.Name, Network: f.Cluster.Name, Addr: topology.LoadBalancerAddr(f.Subnet), Ports: ports, HostIP: on},
+		On: docker.Attachment{
+			Cluster: f.Cluster.Name, Network: f.Cluster.Name, Addr: topology.LoadBalancerAddr(f.Subnet),
+			Ports: ports, HostIP: on,
+		},
 	}, image, nil
 }
 

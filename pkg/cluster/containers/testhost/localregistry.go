@@ -28,7 +28,9 @@ type RegistrySettings struct {
 
 // RegistryOf returns the settings of the local registry in the settings of a cluster.
 func RegistryOf(cfg config.Config) RegistrySettings {
-	return RegistrySettings{Port: cfg.LocalRegistry, Mirrors: cfg.RegistryMirrors, Cache: cfg.LocalRegistryCache.Value()}
+	return RegistrySettings{
+		Port: cfg.LocalRegistry, Mirrors: cfg.RegistryMirrors, Cache: cfg.LocalRegistryCache.Value(),
+	}
 }
 
 // RegistryName returns the name of the container of the registry, and of the
@@ -54,10 +56,11 @@ func (u Setup) LocalRegistry() step.Step {
 		return runStep(localRegistryID, "start the local registry of "+c.Name, c, r.container, r.run)
 	}
 	name := RegistryName(c.Name)
-	return step.When(localRegistryID, "remove the local registry of "+c.Name, "remove container "+name, func(ctx context.Context) (bool, error) {
-		_, exists, err := c.Attached(ctx, name)
-		return exists, err
-	}, func(ctx context.Context) error { return c.Engine.Remove(ctx, name) })
+	return step.When(localRegistryID, "remove the local registry of "+c.Name, "remove container "+name,
+		func(ctx context.Context) (bool, error) {
+			_, exists, err := c.Attached(ctx, name)
+			return exists, err
+		}, func(ctx context.Context) error { return c.Engine.Remove(ctx, name) })
 }
 
 // container describes the registry. The command contains all settings, so that
@@ -65,7 +68,8 @@ func (u Setup) LocalRegistry() step.Step {
 func (r localRegistry) container(context.Context) (docker.Container, programImage, error) {
 	const authorities = "authorities.crt"
 	image, err := newProgramImage("kube-bootstrap/registry:", r.Binary, []docker.ImageFile{
-		{Name: strings.TrimPrefix(localregistry.Dir, "/") + "/", Mode: 0o755, Owner: docker.Nobody}, // a new volume gets this owner
+		// a new volume gets this owner
+		{Name: strings.TrimPrefix(localregistry.Dir, "/") + "/", Mode: 0o755, Owner: docker.Nobody},
 		{Name: authorities, Data: trustedAuthorities(), Mode: 0o644},
 	})
 	name := RegistryName(r.Cluster.Name)
@@ -83,7 +87,8 @@ func (r localRegistry) container(context.Context) (docker.Container, programImag
 		Restart: "unless-stopped",
 		On: docker.Attachment{
 			Cluster: r.Cluster.Name, Network: r.Cluster.Name, Addr: topology.RegistryAddr(r.Subnet),
-			Ports: map[uint16]uint16{localregistry.Port: uint16(r.Registry.Port)}, HostIP: netip.AddrFrom4([4]byte{127, 0, 0, 1}),
+			Ports:  map[uint16]uint16{localregistry.Port: uint16(r.Registry.Port)},
+			HostIP: netip.AddrFrom4([4]byte{127, 0, 0, 1}),
 		},
 	}, image, err
 }
@@ -101,7 +106,8 @@ func (r localRegistry) run(ctx context.Context, c docker.Container) error {
 
 // RegistryPortTaken returns the problem that the port of the registry is in use.
 func RegistryPortTaken(port int, err error) error {
-	return &step.Problem{Name: "local-registry-port", Text: fmt.Sprintf("--local-registry %d is taken on the machine of the Docker engine: %v", port, err),
+	return &step.Problem{Name: "local-registry-port",
+		Text:   fmt.Sprintf("--local-registry %d is taken on the machine of the Docker engine: %v", port, err),
 		Remedy: "use another port"}
 }
 
@@ -148,7 +154,10 @@ func atLoopback(proxy string) bool {
 // because an image of one program has none. Without them, the registry pulls from
 // no upstream.
 func trustedAuthorities() []byte {
-	for _, path := range []string{os.Getenv("SSL_CERT_FILE"), "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"} {
+	for _, path := range []string{
+		os.Getenv("SSL_CERT_FILE"), "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt",
+		"/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem",
+	} {
 		if data, err := os.ReadFile(path); err == nil {
 			return data
 		}

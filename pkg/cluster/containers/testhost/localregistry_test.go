@@ -37,9 +37,11 @@ func registryContainer(t *testing.T, made config.ClusterRecord) docker.Container
 
 func TestRegistryHasItsSettings(t *testing.T) {
 	for want, given := range map[string]map[string]string{
-		"--name localhost:5001":                                           {"localRegistry": "5001"},
-		"--name localhost:5001 --cache 2147483648":                        {"localRegistry": "5001", "localRegistryCache": "2Gi"},
-		"--name localhost:5001 --mirror docker.io=a.test --cache 5000000": {"localRegistry": "5001", "localRegistryCache": "5M", "registryMirrors": "docker.io=a.test"},
+		"--name localhost:5001": {"localRegistry": "5001"},
+		"--name localhost:5001 --cache 2147483648": {"localRegistry": "5001",
+			"localRegistryCache": "2Gi"},
+		"--name localhost:5001 --mirror docker.io=a.test --cache 5000000": {"localRegistry": "5001",
+			"localRegistryCache": "5M", "registryMirrors": "docker.io=a.test"},
 	} {
 		c := registryContainer(t, config.ClusterRecord{Given: given})
 		if got := strings.Join(c.Command[2:], " "); got != want {
@@ -54,9 +56,11 @@ func TestRegistryHasTheProxiesOfThisMachine(t *testing.T) {
 	}
 	for _, c := range []struct{ set, want []string }{
 		{nil, nil},
-		{[]string{"HTTPS_PROXY=http://me:secret@proxy.test:3128", "NO_PROXY=10.0.0.0/8"}, []string{"HTTPS_PROXY=http://me:secret@proxy.test:3128", "NO_PROXY=10.0.0.0/8"}},
+		{[]string{"HTTPS_PROXY=http://me:secret@proxy.test:3128", "NO_PROXY=10.0.0.0/8"},
+			[]string{"HTTPS_PROXY=http://me:secret@proxy.test:3128", "NO_PROXY=10.0.0.0/8"}},
 		{[]string{"http_proxy=me:secret@proxy.test:3128"}, []string{"HTTP_PROXY=http://me:secret@proxy.test:3128"}},
-		{[]string{"HTTP_PROXY=http://127.0.0.1:3128", "HTTPS_PROXY=localhost:3128", "no_proxy=a.test"}, []string{"NO_PROXY=a.test"}},
+		{[]string{"HTTP_PROXY=http://127.0.0.1:3128", "HTTPS_PROXY=localhost:3128", "no_proxy=a.test"},
+			[]string{"NO_PROXY=a.test"}},
 		{[]string{"HTTPS_PROXY=http://[::1]:3128"}, nil},
 	} {
 		t.Run(fmt.Sprint(len(c.set), " variables"), func(t *testing.T) {

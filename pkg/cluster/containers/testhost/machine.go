@@ -59,7 +59,9 @@ func NewMachine(c containers.Cluster, t topology.Topology, n topology.ClusterNod
 
 func publishedPorts(s topology.Spec) (all []docker.PortMapping) {
 	for _, p := range s.Ports {
-		all = append(all, docker.PortMapping{HostIP: p.Address, HostPort: p.Port, Port: p.NodePort, Protocol: p.Protocol})
+		all = append(all, docker.PortMapping{
+			HostIP: p.Address, HostPort: p.Port, Port: p.NodePort, Protocol: p.Protocol,
+		})
 	}
 	return all
 }
@@ -138,7 +140,8 @@ var readyScript string
 
 func (m Machine) ready(ctx context.Context) error {
 	limit := step.Limit(ctx)
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("Docker on %s does not answer within %s", m.config.Name, limit)) //nolint:forbidigo // step.Limit, with a cause of its own
+	silent := fmt.Errorf("Docker on %s does not answer within %s", m.config.Name, limit)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, silent) //nolint:forbidigo // step.Limit, with a cause
 	defer cancel()
 	step.Report(ctx, "wait for its Docker", 0, 0)
 	err := access.Run(ctx, m.cluster.Session.Node(m.config.Name), access.Script(readyScript, "5000")...)
@@ -182,15 +185,17 @@ func (m Machine) Stop() step.Step {
 // Remove returns the step that removes the machine, its volume and its entry in the record.
 func (m Machine) Remove() step.Step {
 	name := "remove host " + m.config.Name
-	return step.When(step.IDOf("remove", m.config.Name), name, name+" and its volumes", func(ctx context.Context) (bool, error) {
-		state, err := m.cluster.Session.Observe(ctx)
-		return state.Has(m.config.Name), err
-	}, func(ctx context.Context) error {
-		if err := m.cluster.Session.DropNode(ctx, m.config.Name); err != nil { // first: if it is killed, `cluster up` does not create the node again
-			return err
-		}
-		return m.cluster.Machines.Remove(ctx, m.config.Name, []string{m.config.Volumes[dataPath]})
-	})
+	return step.When(step.IDOf("remove", m.config.Name), name, name+" and its volumes",
+		func(ctx context.Context) (bool, error) {
+			state, err := m.cluster.Session.Observe(ctx)
+			return state.Has(m.config.Name), err
+		}, func(ctx context.Context) error {
+			// first: if it is killed, `cluster up` does not create the node again
+			if err := m.cluster.Session.DropNode(ctx, m.config.Name); err != nil {
+				return err
+			}
+			return m.cluster.Machines.Remove(ctx, m.config.Name, []string{m.config.Volumes[dataPath]})
+		})
 }
 
 // RemoveOldVolume returns the step that removes the volume of a former node of
@@ -198,17 +203,18 @@ func (m Machine) Remove() step.Step {
 // the new node must not have the state of the old one.
 func (m Machine) RemoveOldVolume() step.Step {
 	volume := m.config.Volumes[dataPath]
-	return step.When(step.IDOf("remove-old-volume", m.config.Name), "remove what a former "+m.config.Name+" left", "remove volume "+volume, func(ctx context.Context) (bool, error) {
-		state, err := m.cluster.Session.Observe(ctx)
-		if err != nil || state.Has(m.config.Name) {
-			return false, err
-		}
-		volumes, err := m.cluster.Volumes.List(ctx)
-		return slices.ContainsFunc(volumes, func(v machines.Volume) bool { return v.Name == volume }), err
-	}, func(ctx context.Context) error {
-		if err := m.cluster.RemoveHelpers(ctx); err != nil { // one may still copy to the volume
-			return err
-		}
-		return m.cluster.Volumes.Remove(ctx, volume)
-	})
+	return step.When(step.IDOf("remove-old-volume", m.config.Name), "remove what a former "+m.config.Name+" left",
+		"remove volume "+volume, func(ctx context.Context) (bool, error) {
+			state, err := m.cluster.Session.Observe(ctx)
+			if err != nil || state.Has(m.config.Name) {
+				return false, err
+			}
+			volumes, err := m.cluster.Volumes.List(ctx)
+			return slices.ContainsFunc(volumes, func(v machines.Volume) bool { return v.Name == volume }), err
+		}, func(ctx context.Context) error {
+			if err := m.cluster.RemoveHelpers(ctx); err != nil { // one may still copy to the volume
+				return err
+			}
+			return m.cluster.Volumes.Remove(ctx, volume)
+		})
 }

@@ -45,13 +45,14 @@ func (p PreparedDisk) TakeBack(ctx context.Context, c containers.Cluster) error 
 
 // CopyTo returns the step that copies the disk to new hosts.
 func (p PreparedDisk) CopyTo(hosts []Machine) step.Step {
-	return step.Always("copy-prepared-disk", fmt.Sprintf("copy the prepared disk to %d hosts", len(hosts)), func(ctx context.Context) error {
-		targets, err := volumesOf(ctx, hosts)
-		if err != nil {
-			return err
-		}
-		return CopyDisk(ctx, hosts[0].cluster, hosts[0].Image(), p.Volume, targets...)
-	}).If(p.Volume != "" && len(hosts) > 0)
+	return step.Always("copy-prepared-disk", fmt.Sprintf("copy the prepared disk to %d hosts", len(hosts)),
+		func(ctx context.Context) error {
+			targets, err := volumesOf(ctx, hosts)
+			if err != nil {
+				return err
+			}
+			return CopyDisk(ctx, hosts[0].cluster, hosts[0].Image(), p.Volume, targets...)
+		}).If(p.Volume != "" && len(hosts) > 0)
 }
 
 // Image returns the name of the image of the host.

@@ -43,7 +43,8 @@ func (w *Waiter) Steps(hosts []string) []step.Step {
 
 // Step returns the step that waits for a node.
 func (w *Waiter) Step(host string) step.Step {
-	return step.Always(step.IDOf("wait-for-node", host), "wait for "+host+" to be Ready", func(ctx context.Context) error { return w.node(ctx, host) })
+	return step.Always(step.IDOf("wait-for-node", host), "wait for "+host+" to be Ready",
+		func(ctx context.Context) error { return w.node(ctx, host) })
 }
 
 func (w *Waiter) connect(ctx context.Context) (kubernetes.Interface, error) {
@@ -71,9 +72,12 @@ func (w *Waiter) node(ctx context.Context, name string) error {
 		if err != nil {
 			return nil, err
 		}
-		return client.CoreV1().Nodes().Watch(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()})
+		return client.CoreV1().Nodes().Watch(ctx, metav1.ListOptions{
+			FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name).String(),
+		})
 	}
-	return kube.Await(ctx, open, func(o runtime.Object) error { return reportsReady(o.(*corev1.Node), machine.Started) }, nil)
+	return kube.Await(ctx, open,
+		func(o runtime.Object) error { return reportsReady(o.(*corev1.Node), machine.Started) }, nil)
 }
 
 func reportsReady(n *corev1.Node, since time.Time) error {

@@ -28,7 +28,9 @@ func (u Setup) Share() step.Step {
 	l := localFiles{u.Cluster.Session.SharedDir(), u.Files}
 	if u.Cluster.Engine.Remote() {
 		r := remoteFiles{u, l}
-		return step.Step{ID: "share-files", Name: "send files to the engine", Check: r.missing, Apply: r.send, Waits: true}
+		return step.Step{
+			ID: "share-files", Name: "send files to the engine", Check: r.missing, Apply: r.send, Waits: true,
+		}
 	}
 	return step.Step{ID: "share-files", Name: "share files with the hosts", Check: l.missing, Apply: l.share}
 }

@@ -160,7 +160,9 @@ func (d Directories) Owns(_ context.Context, cluster, dir string) error {
 	if err != nil || string(place) == d.dir {
 		return nil
 	}
-	return &step.Problem{Name: "cluster-place", Text: fmt.Sprintf("cluster %s is in %s", cluster, place), Remedy: "use that directory"}
+	return &step.Problem{
+		Name: "cluster-place", Text: fmt.Sprintf("cluster %s is in %s", cluster, place), Remedy: "use that directory",
+	}
 }
 
 // NoAnswer returns the problem that the directory cannot be read.

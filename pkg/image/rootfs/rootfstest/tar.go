@@ -31,7 +31,10 @@ func Tar(t testing.TB, members ...string) []byte {
 }
 
 func header(name string, size int) *tar.Header {
-	h := &tar.Header{Name: name, Typeflag: tar.TypeReg, Size: int64(size), Mode: 0o755, ModTime: time.Unix(0, 0), Format: tar.FormatUSTAR}
+	h := &tar.Header{
+		Name: name, Typeflag: tar.TypeReg, Size: int64(size), Mode: 0o755, ModTime: time.Unix(0, 0),
+		Format: tar.FormatUSTAR,
+	}
 	if link, target, ok := strings.Cut(name, "->"); ok {
 		h.Name, h.Typeflag, h.Linkname, h.Mode = link, tar.TypeSymlink, target, 0o777
 	} else if strings.HasSuffix(name, "/") {

@@ -1,0 +1,3 @@
+//go:build root
+
+package flannel

@@ -1,0 +1,32 @@
+package hosts
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/test/wait"
+)
+
+// Soon runs a script on a machine or as a user until it succeeds.
+func Soon(t *testing.T, limit time.Duration, what string, on interface {
+	Try(ctx context.Context, script string) (string, error)
+}, script string,
+) {
+	t.Helper()
+	wait.Until(t, limit, what, func() error { _, err := on.Try(t.Context(), script); return err })
+}
+
+// Says waits until a script prints want. Its first answers may come from before an effect that
+// the cluster has only later: the rules of Services, or a program that has just started.
+func Says(t *testing.T, limit time.Duration, what string, m Machine, script, want string) {
+	t.Helper()
+	wait.Until(t, limit, what, func() error {
+		out, err := m.Try(t.Context(), script)
+		if err == nil && out != want {
+			err = fmt.Errorf("got %q, want %q", out, want)
+		}
+		return err
+	})
+}
