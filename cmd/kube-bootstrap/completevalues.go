@@ -3,13 +3,14 @@ package main
 import (
 	"strings"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/extension"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/localcluster"
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/progress"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/catalog"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/preflight"
 )
 
@@ -57,8 +58,8 @@ func flagValues(env func(string) string) map[string]cobra.CompletionFunc {
 		"name":               localcluster.CompleteNames(env),
 		"progress":           cobra.FixedCompletions(progress.Modes, only),
 		"kubernetes-version": cobra.FixedCompletions(versionNames(), only),
-		"cni-plugin":         cobra.FixedCompletions(config.CNIPlugins, orFile),
-		"addons":             cobra.FixedCompletions(append(config.AddonNames(), config.NoAddons), orFile),
+		"cni-plugin":         cobra.FixedCompletions(extension.CNIPlugins, orFile),
+		"addons":             cobra.FixedCompletions(append(extension.AddonNames(), extension.NoAddons), orFile),
 		"restart-policy":     cobra.FixedCompletions([]string{"no", "on-failure", "always", "unless-stopped"}, only),
 		"ignore-preflight":   cobra.FixedCompletions(preflight.ProblemNames(), only),
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/extension"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -18,7 +20,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/addresses"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
@@ -104,7 +105,7 @@ func TestContainedAddons(t *testing.T) {
 		settings.LoadBalancerAddresses = append(settings.LoadBalancerAddresses, r)
 	}
 	settings.KubeletCA = settings.ClusterCA
-	for _, name := range config.ContainedAddons {
+	for _, name := range extension.ContainedAddons {
 		text, err := with(settings).Named(name)
 		must.NoError(t, err)
 		all, err := kube.Objects(text)
@@ -128,7 +129,7 @@ func TestWhereTokensOfRootAre(t *testing.T) {
 	settings, err := variants()["full"].Values()
 	must.NoError(t, err)
 	settings.VolumesDir = "/volumes"
-	text, err := with(settings).Named(config.AddonLocalPath)
+	text, err := with(settings).Named(extension.AddonLocalPath)
 	must.NoError(t, err)
 	all, err := kube.Objects(text)
 	must.NoError(t, err)

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/extension"
+
 	celgo "github.com/google/cel-go/cel"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,7 +21,6 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
@@ -124,7 +125,7 @@ func denies(t *testing.T) func(object string) string {
 	settings, err := variants()["full"].Values()
 	must.NoError(t, err)
 	settings.LocalPathImage, settings.HelperImage, settings.VolumesDir = "l:v1", "h:v1", "/volumes"
-	text, err := with(settings).Named(config.AddonLocalPath)
+	text, err := with(settings).Named(extension.AddonLocalPath)
 	must.NoError(t, err)
 	all, err := kube.Objects(text)
 	must.NoError(t, err)

@@ -10,7 +10,8 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/extension"
+
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/link"
 )
@@ -18,10 +19,10 @@ import (
 // published maps the name of an addon or pod network to the URL and checksum
 // of its published manifest.
 var published = map[string]string{
-	config.CNICalico: "https://raw.githubusercontent.com/projectcalico/calico/v3.32.1/manifests/calico.yaml" +
+	extension.CNICalico: "https://raw.githubusercontent.com/projectcalico/calico/v3.32.1/manifests/calico.yaml" +
 		"#sha256:a1df919d9721cf667accdc3e72848911b0cb25cfab7d2478ad0c996302c95744",
 	// v2.7.0 is the last release that consists of one manifest.
-	config.AddonDashboard: "https://raw.githubusercontent.com/kubernetes/dashboard/v2.7.0/aio/deploy/recommended.yaml" +
+	extension.AddonDashboard: "https://raw.githubusercontent.com/kubernetes/dashboard/v2.7.0/aio/deploy/recommended.yaml" +
 		"#sha256:943ae40251f1ba64ef012c53271bf6766d1883dd024093e854567b56443764b8",
 }
 

@@ -7,10 +7,11 @@ import (
 	"io/fs"
 	"slices"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/extension"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -19,7 +20,7 @@ import (
 const label = "kube-bootstrap.dev/addon"
 
 // Contained reports whether kube-bootstrap contains an addon.
-func Contained(name string) bool { return slices.Contains(config.ContainedAddons, name) }
+func Contained(name string) bool { return slices.Contains(extension.ContainedAddons, name) }
 
 // Named returns the manifest of a contained addon.
 func (a Applier) Named(name string) ([]byte, error) {
@@ -28,7 +29,7 @@ func (a Applier) Named(name string) ([]byte, error) {
 		return nil, err
 	}
 	files := []string{name + ".yaml"}
-	if name == config.AddonMetalLB && len(settings.LoadBalancerAddresses) > 0 {
+	if name == extension.AddonMetalLB && len(settings.LoadBalancerAddresses) > 0 {
 		files = append(files, metallbAddresses)
 	}
 	return settings.render(files...)
@@ -98,7 +99,7 @@ const (
 
 // Needed returns the problem that volumes depend on an addon, or nil.
 func (a Applier) Needed(ctx context.Context, name string) error {
-	if name != config.AddonLocalPath {
+	if name != extension.AddonLocalPath {
 		return nil
 	}
 	client, err := a.API.Client()

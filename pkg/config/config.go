@@ -59,7 +59,7 @@ type Config struct {
 	DNSDomain          string
 	DNSServerIP        netip.Addr
 	CNIPlugin          string   // bridge, flannel, calico, none, a path or a URL
-	Addons             []string // each one of AddonNames, a path or a URL
+	Addons             []string // each one of extension.AddonNames, a path or a URL
 	ServiceNetwork     Networks
 	APIServerPort      int
 	TLSSANs            []string // names and addresses

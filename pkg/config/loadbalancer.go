@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/extension"
+
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/addresses"
 )
 
@@ -22,8 +24,8 @@ func loadBalancerAddresses(all []addresses.Range) string {
 func (c Config) overlapping(wrong func(name, value, format string, args ...any)) {
 	const name = "loadBalancerAddresses"
 	value := list(c.LoadBalancerAddresses, addresses.Range.Text)
-	if value != "" && !c.Join && !slices.Contains(c.Addons, AddonMetalLB) {
-		wrong(name, value, "needs the addon %s; add it to addons", AddonMetalLB)
+	if value != "" && !c.Join && !slices.Contains(c.Addons, extension.AddonMetalLB) {
+		wrong(name, value, "needs the addon %s; add it to addons", extension.AddonMetalLB)
 	}
 	networks := map[string]netip.Prefix{"flannelNetwork": c.FlannelNetwork.IPv4(),
 		"serviceNetwork": c.ServiceNetwork.IPv4()}
@@ -45,7 +47,7 @@ func (c Config) overlapping(wrong func(name, value, format string, args ...any))
 // addon that uses them was removed from the settings.
 func (c Config) WithoutUnusedAddresses(origins Origins) Config {
 	const name = "loadBalancerAddresses"
-	if source := origins[name].Source; !slices.Contains(c.Addons, AddonMetalLB) &&
+	if source := origins[name].Source; !slices.Contains(c.Addons, extension.AddonMetalLB) &&
 		(source == FromHost || source == FromCluster) {
 		c.LoadBalancerAddresses = nil
 		delete(origins, name)

@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/extension"
 )
 
 // ClusterRecord holds the settings that a cluster was created with, keyed by the fields of the configuration
@@ -72,7 +74,7 @@ func (c Config) Record(origins Origins) ClusterRecord {
 }
 
 // WithRecord sets each setting that was not given to the value that the cluster was created with. A new cluster
-// gets newClusterAddons. It also returns the settings that were given with another value and that an existing
+// gets extension.NewClusterAddons. It also returns the settings that were given with another value and that an existing
 // cluster cannot change. The error is that of Made.Config.
 func (c Config) WithRecord(m ClusterRecord, origins Origins) (Config, []Difference, error) {
 	recorded, err := m.Config()
@@ -84,7 +86,7 @@ func (c Config) WithRecord(m ClusterRecord, origins Origins) (Config, []Differen
 		c.DNSServerIP = netip.Addr{} // derived again, from the service network of the cluster
 	}
 	if isNew := m.Given == nil && m.Defaults == nil; isNew && origins["addons"].Source == FromDefault {
-		c.Addons, origins["addons"] = slices.Clone(newClusterAddons), Origin{FromCluster, ""}
+		c.Addons, origins["addons"] = slices.Clone(extension.NewClusterAddons), Origin{FromCluster, ""}
 	}
 	for _, s := range describing() {
 		_, found := m.recorded(s.Field)

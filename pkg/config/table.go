@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/extension"
+
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/catalog"
 )
 
@@ -92,17 +94,17 @@ var clusterSettings = []Setting{{
 	Shared: true, Change: Never,
 	Help: "network of the addresses of Services", check: on(serviceNetwork),
 }, {
-	Field: "cniPlugin", Flag: "cni-plugin", Group: GroupNetwork, Default: CNIBridge, Verbs: hosts, Shared: true,
+	Field: "cniPlugin", Flag: "cni-plugin", Group: GroupNetwork, Default: extension.CNIBridge, Verbs: hosts, Shared: true,
 	Change: Never,
 	Help: "CNI plugin of the pod network: bridge (docker0, shared with containers), flannel, calico, none, " +
 		"or the path or URL of a manifest",
-	as: manifest, check: on(cniPlugin),
+	as: manifest, check: on(extension.CheckCNIPlugin),
 }, {
 	Field: "addons", Flag: "addons", Group: GroupCluster, Verbs: Master | Preflight | ClusterUp, Change: Freely,
-	Help: "addons of the cluster, comma separated: " + strings.Join(AddonNames(), ", ") + ", or the path or URL of a " +
+	Help: "addons of the cluster, comma separated: " + strings.Join(extension.AddonNames(), ", ") + ", or the path or URL of a " +
 		"manifest; none: no addon (default of a new cluster of kube-bootstrap cluster up: " +
-		strings.Join(newClusterAddons, ",") + ")",
-	as: manifests, check: on(addons),
+		strings.Join(extension.NewClusterAddons, ",") + ")",
+	as: manifests, check: on(extension.CheckAddons),
 }, {
 	Field: "loadBalancerAddresses", Flag: "load-balancer-addresses", Group: GroupNetwork,
 	Verbs: Master | Preflight | ClusterUp, Change: Freely,

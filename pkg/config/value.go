@@ -13,6 +13,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/extension"
+
 	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/yaml"
 
@@ -233,14 +235,14 @@ func parseMapping(s string) (string, error) {
 
 // settled makes the path of a manifest absolute, because a host remembers it.
 func settled(name string) (string, error) {
-	if !IsManifest(name) {
+	if !extension.IsPath(name) {
 		return name, nil
 	}
 	return filepath.Abs(name)
 }
 
 func parseManifests(s string) ([]string, error) {
-	if strings.TrimSpace(s) == NoAddons {
+	if strings.TrimSpace(s) == extension.NoAddons {
 		return nil, nil
 	}
 	items := splitList(s)

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/extension"
+
 	localcluster "github.com/kube-bootstrap/kube-bootstrap/pkg/cluster"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
@@ -27,10 +29,10 @@ func TestStepsOfThePlans(t *testing.T) {
 	}{
 		"master":         {ControlPlane, func(*config.Config) {}},
 		"master-join":    {ControlPlane, join},
-		"master-flannel": {ControlPlane, plugin(config.CNIFlannel)},
-		"master-none":    {ControlPlane, plugin(config.CNINone)},
+		"master-flannel": {ControlPlane, plugin(extension.CNIFlannel)},
+		"master-none":    {ControlPlane, plugin(extension.CNINone)},
 		"worker":         {Worker, func(c *config.Config) { c.MasterIP = netip.MustParseAddr("10.0.0.2") }},
-		"worker-flannel": {Worker, plugin(config.CNIFlannel)},
+		"worker-flannel": {Worker, plugin(extension.CNIFlannel)},
 		"load":           {Load, func(*config.Config) {}},
 	} {
 		cfg := config.Default()

@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/extension"
+
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
@@ -22,7 +23,7 @@ const namedPolicies = 3
 // API server answers, and on a worker, which may not list them.
 func UnenforcedPolicies(ctx context.Context, h *local.Host) error {
 	plugin := h.Config.CNIPlugin
-	if h.Saved.Role != local.ControlPlane || plugin != config.CNIBridge && plugin != config.CNIFlannel {
+	if h.Saved.Role != local.ControlPlane || plugin != extension.CNIBridge && plugin != extension.CNIFlannel {
 		return nil
 	}
 	ctx, cancel := step.Checking(h.Limited(ctx))

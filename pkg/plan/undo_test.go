@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/extension"
+
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/agent"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bootstrapdocker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
@@ -104,7 +106,7 @@ func TestOrderOfUndo(t *testing.T) {
 func plansOfAllHosts(t *testing.T) map[string]step.Plan {
 	t.Helper()
 	plans := map[string]step.Plan{}
-	for _, plugin := range []string{config.CNIBridge, config.CNIFlannel, config.CNINone, "calico"} {
+	for _, plugin := range []string{extension.CNIBridge, extension.CNIFlannel, extension.CNINone, "calico"} {
 		for name, c := range map[string]struct {
 			plan       func(*local.Host) step.Plan
 			join, lost bool

@@ -8,6 +8,8 @@ import (
 	"os"
 	"slices"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/extension"
+
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/exit"
@@ -89,7 +91,7 @@ func nodeSpec(n config.NodeEntry) topology.Spec {
 // manifestsOf lists the manifests of this machine, and names them in cfg as hosts find them.
 func manifestsOf(cfg *config.Config) (all []cluster.ManifestFile) {
 	hand := func(path, name string) string {
-		if !config.IsManifest(path) {
+		if !extension.IsPath(path) {
 			return path
 		}
 		on := "/etc/kube-bootstrap-manifests/" + name + ".yaml"
@@ -128,7 +130,7 @@ func checkDownloads(ctx context.Context, cfg config.Config) error {
 	defer cancel()
 	return host.Each(append([]string{cfg.CNIPlugin}, cfg.Addons...), func(name string) error {
 		from := addon.Where(name)
-		if !config.IsURL(from) {
+		if !extension.IsURL(from) {
 			return nil
 		}
 		text, err := addon.Download(ctx, from)
@@ -148,7 +150,7 @@ func checkDownloads(ctx context.Context, cfg config.Config) error {
 // withBalancedAddresses gives metallb the end of the nodes' network, unless the user gave addresses.
 func withBalancedAddresses(cfg config.Config, origins config.Origins) config.Config {
 	const name = "loadBalancerAddresses"
-	if origins[name].Source != config.FromDefault || !slices.Contains(cfg.Addons, config.AddonMetalLB) {
+	if origins[name].Source != config.FromDefault || !slices.Contains(cfg.Addons, extension.AddonMetalLB) {
 		return cfg
 	}
 	if first, last := topology.BalancedAddrs(cfg.DindSubnet.IPv4()); first.Less(last) {

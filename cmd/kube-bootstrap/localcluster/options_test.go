@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/extension"
+
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/requirements"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
@@ -45,7 +47,7 @@ func TestNoNodeHasABalancedAddress(t *testing.T) {
 	} {
 		cfg := config.Default()
 		cfg.DindSubnet, cfg.Workers, cfg.Addons = config.Networks{netip.MustParsePrefix("10.192.7.0/28")}, workers,
-			[]string{config.AddonMetalLB}
+			[]string{extension.AddonMetalLB}
 		cfg = withBalancedAddresses(cfg, config.Origins{})
 		o, err := toClusterOptions(cfg, config.Origins{})
 		must.NoError(t, err)

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/extension"
+
 	"github.com/spf13/cobra"
 
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/bundles"
@@ -87,7 +89,7 @@ func reup(
 		return err
 	}
 	if made.Bundle == "" {
-		cfg.KubernetesVersion, cfg.Addons = made.Kubernetes, config.AddonNames()
+		cfg.KubernetesVersion, cfg.Addons = made.Kubernetes, extension.AddonNames()
 		images, err := bundles.ForHosts(ctx, con.Say, cfg)
 		if err == nil {
 			err = runner.Do(ctx, images.Plan)

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/extension"
+
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
@@ -13,7 +15,7 @@ func TestLoadBalancerAddressesOfAHost(t *testing.T) {
 	for address, want := range map[string]string{
 		"10.0.0.15": "has the ipAddress 10.0.0.15; choose addresses that no machine has", "10.0.0.5": "",
 	} {
-		cfg, _, err := Load("", hostEnv("KUBE_BOOTSTRAP_ADDONS", config.AddonMetalLB,
+		cfg, _, err := Load("", hostEnv("KUBE_BOOTSTRAP_ADDONS", extension.AddonMetalLB,
 			"KUBE_BOOTSTRAP_LOAD_BALANCER_ADDRESSES", "10.0.0.10-10.0.0.20", "IP_ADDRESS", address), nil)
 		must.NoError(t, err)
 		text := ""
@@ -28,8 +30,8 @@ func TestLoadBalancerAddressesOfAHost(t *testing.T) {
 
 // A cluster forgets the addresses with the addon that uses them.
 func TestAddressesGoWithTheirAddon(t *testing.T) {
-	m := made(t, "KUBE_BOOTSTRAP_ADDONS", config.AddonMetalLB, "KUBE_BOOTSTRAP_LOAD_BALANCER_ADDRESSES", "10.0.0.0/24")
-	for addons, want := range map[string]string{"": "10.0.0.0/24", config.AddonLocalPath: ""} {
+	m := made(t, "KUBE_BOOTSTRAP_ADDONS", extension.AddonMetalLB, "KUBE_BOOTSTRAP_LOAD_BALANCER_ADDRESSES", "10.0.0.0/24")
+	for addons, want := range map[string]string{"": "10.0.0.0/24", extension.AddonLocalPath: ""} {
 		var pairs []string
 		if addons != "" {
 			pairs = []string{"KUBE_BOOTSTRAP_ADDONS", addons}

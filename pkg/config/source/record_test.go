@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/extension"
+
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
@@ -83,11 +85,11 @@ func TestANewClusterHasTheContainedAddons(t *testing.T) {
 		want        string
 	}{
 		{"new", "", config.ClusterRecord{}, "metrics-server,local-path"},
-		{"new, without addons", config.NoAddons, config.ClusterRecord{}, ""},
-		{"new, with one", config.AddonLocalPath, config.ClusterRecord{}, config.AddonLocalPath},
-		{"created without addons", "", made(t, "KUBE_BOOTSTRAP_ADDONS", config.NoAddons), ""},
+		{"new, without addons", extension.NoAddons, config.ClusterRecord{}, ""},
+		{"new, with one", extension.AddonLocalPath, config.ClusterRecord{}, extension.AddonLocalPath},
+		{"created without addons", "", made(t, "KUBE_BOOTSTRAP_ADDONS", extension.NoAddons), ""},
 		{"created by an older program", "", made(t), ""},
-		{"created with one", "", made(t, "KUBE_BOOTSTRAP_ADDONS", config.AddonLocalPath), config.AddonLocalPath},
+		{"created with one", "", made(t, "KUBE_BOOTSTRAP_ADDONS", extension.AddonLocalPath), extension.AddonLocalPath},
 	} {
 		var pairs []string
 		if c.given != "" {

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/extension"
+
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
@@ -25,7 +27,7 @@ func named(h *Host) map[string][]string {
 	}
 	for _, field := range []string{"cniPlugin", "addons"} {
 		all[field] = slices.DeleteFunc(slices.Clone(all[field]), func(name string) bool {
-			return !config.IsManifest(name)
+			return !extension.IsPath(name)
 		})
 	}
 	return all

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/extension"
+
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/addon"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/balancer"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bootstrapdocker"
@@ -120,7 +122,7 @@ func (h *Host) CRISocket() containerd.Socket {
 
 // ManagesNetwork reports whether pods are attached to docker0. Otherwise docker0
 // does not change, and another CNI plugin provides the pod network.
-func (h *Host) ManagesNetwork() bool { return h.Config.CNIPlugin == config.CNIBridge }
+func (h *Host) ManagesNetwork() bool { return h.Config.CNIPlugin == extension.CNIBridge }
 
 // KeepsAddress reports whether the address of this host cannot change. This
 // is so on a control plane, because etcd, its certificates and the other

@@ -10,8 +10,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/extension"
+
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/addon"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
@@ -45,12 +46,12 @@ func newAddons(h *local.Host) Addons {
 		return a
 	}
 	a.Wanted = h.Config.Addons
-	if !h.ManagesNetwork() && h.Config.CNIPlugin != config.CNINone {
+	if !h.ManagesNetwork() && h.Config.CNIPlugin != extension.CNINone {
 		a.network = h.Config.CNIPlugin
 	}
 	if before := h.Saved.Config; h.Saved.Role == local.ControlPlane {
 		a.Dropped = dropped(before.Addons, a.Wanted)
-		a.dropsAddresses = slices.Contains(a.Wanted, config.AddonMetalLB) &&
+		a.dropsAddresses = slices.Contains(a.Wanted, extension.AddonMetalLB) &&
 			len(before.LoadBalancerAddresses) > 0 && len(h.Config.LoadBalancerAddresses) == 0
 	}
 	return a
@@ -100,7 +101,7 @@ func (a Addons) Network() step.Step {
 	switch a.network {
 	case "":
 		return step.Step{}
-	case config.CNIFlannel:
+	case extension.CNIFlannel:
 		return a.ApplyManifest(id, name, a.Flannel)
 	}
 	return a.apply(id, name, a.Manifests.Network(a.network))
@@ -180,7 +181,7 @@ type UserManifest struct {
 func (m UserManifest) text(ctx context.Context) ([]byte, error) {
 	kept, err := m.all.files.Read(m.kept)
 	isKept := err == nil && bytes.HasPrefix(kept, m.origin())
-	if isKept && config.IsURL(m.from) {
+	if isKept && extension.IsURL(m.from) {
 		return kept, nil
 	}
 	data, err := m.fetch(ctx)
@@ -191,7 +192,7 @@ func (m UserManifest) text(ctx context.Context) ([]byte, error) {
 }
 
 func (m UserManifest) fetch(ctx context.Context) ([]byte, error) {
-	if !config.IsURL(m.from) {
+	if !extension.IsURL(m.from) {
 		if m.all.foreign(m.field, m.from) {
 			return nil, local.ForeignError(m.field, m.from)
 		}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/extension"
+
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/addresses"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
@@ -19,7 +21,7 @@ import (
 // TestTheStepsOfAddons: addons that the settings in force have and the new ones do not are removed,
 // and only by a control plane that was one before. A control plane that joins applies none.
 func TestTheStepsOfAddons(t *testing.T) {
-	const server, path, metallb = config.AddonMetricsServer, config.AddonLocalPath, config.AddonMetalLB
+	const server, path, metallb = extension.AddonMetricsServer, extension.AddonLocalPath, extension.AddonMetalLB
 	for name, c := range map[string]struct {
 		saved     []string
 		role      string

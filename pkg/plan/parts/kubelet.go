@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/extension"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
@@ -48,7 +50,7 @@ func newNodeComponents(h *local.Host, role string, pki controlplane.PKI) NodeCom
 			Files: h.Files, Services: h.Config.ServiceNetwork.IPv4(), NodeIP: h.Config.IPAddress,
 		},
 		labels:    labelsAndTaints(role, h.Config.NodeLabels, h.Config.NodeTaints, !h.Config.NoDedicated),
-		installed: h.Config.CNIPlugin != config.CNINone,
+		installed: h.Config.CNIPlugin != extension.CNINone,
 	}
 	if role == local.ControlPlane {
 		n.Object.API = kube.Kubeconfig(controlplane.AdminConf)

@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/extension"
+
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/addon"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -67,7 +68,7 @@ func droppedProblem(ctx context.Context, h request) error {
 }
 
 func networkProblem(ctx context.Context, h request) error {
-	contained := slices.Contains([]string{config.CNINone, config.CNIFlannel}, h.Config.CNIPlugin)
+	contained := slices.Contains([]string{extension.CNINone, extension.CNIFlannel}, h.Config.CNIPlugin)
 	if h.role != local.ControlPlane || h.Config.Join || h.ManagesNetwork() || contained {
 		return nil
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/extension"
+
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
@@ -17,7 +19,7 @@ import (
 // TestThePlansOfRenewalsHaveAnOrder: a plan without one fails only when it runs.
 func TestThePlansOfRenewalsHaveAnOrder(t *testing.T) {
 	cfg := config.Default()
-	cfg.Addons, cfg.CACertHash = config.ContainedAddons, "sha256:1"
+	cfg.Addons, cfg.CACertHash = extension.ContainedAddons, "sha256:1"
 	for _, role := range []string{local.ControlPlane, local.Worker} {
 		h := &local.Host{Config: cfg, Files: host.Files{Root: t.TempDir()}, Join: &join.Joining{}}
 		h.Saved = local.Saved{Role: role, Config: cfg}

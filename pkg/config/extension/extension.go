@@ -1,4 +1,6 @@
-package config
+// Package extension has the names of the addons and of the network plugins, and tells them from paths and URLs of
+// manifests.
+package extension
 
 import (
 	"net/url"
@@ -12,12 +14,13 @@ func IsURL(name string) bool {
 	return strings.HasPrefix(name, "https://") || strings.HasPrefix(name, "http://")
 }
 
-// IsManifest reports whether a manifest is named by its path.
-func IsManifest(name string) bool {
+// IsPath reports whether a manifest is named by its path.
+func IsPath(name string) bool {
 	return !IsURL(name) && (strings.Contains(name, "/") || strings.HasSuffix(name, ".yaml") ||
 		strings.HasSuffix(name, ".yml"))
 }
 
+// wholeURL returns what is wrong with a URL; "" if nothing is.
 func wholeURL(s string) string {
 	u, err := url.Parse(s)
 	switch {
@@ -41,8 +44,8 @@ const (
 // ContainedAddons have their manifests and images in kube-bootstrap.
 var ContainedAddons = []string{AddonMetricsServer, AddonLocalPath, AddonMetalLB}
 
-// newClusterAddons are the default of a new cluster of containers.
-var newClusterAddons = []string{AddonMetricsServer, AddonLocalPath}
+// NewClusterAddons are the default of a new cluster of containers.
+var NewClusterAddons = []string{AddonMetricsServer, AddonLocalPath}
 
 // NoAddons is the value of the setting for a cluster without addons.
 const NoAddons = "none"
@@ -50,10 +53,11 @@ const NoAddons = "none"
 // AddonNames are the addons with a name.
 func AddonNames() []string { return append(slices.Clone(ContainedAddons), AddonDashboard) }
 
-func addons(names []string) string {
+// CheckAddons returns what is wrong with the setting addons; "" if nothing is.
+func CheckAddons(names []string) string {
 	for _, name := range names {
 		switch {
-		case slices.Contains(AddonNames(), name), IsManifest(name):
+		case slices.Contains(AddonNames(), name), IsPath(name):
 		case IsURL(name):
 			if wrong := wholeURL(name); wrong != "" {
 				return wrong
@@ -77,9 +81,10 @@ const (
 // CNIPlugins are the plugins that are known by name.
 var CNIPlugins = []string{CNIBridge, CNIFlannel, CNICalico, CNINone}
 
-func cniPlugin(s string) string {
+// CheckCNIPlugin returns what is wrong with the setting cniPlugin; "" if nothing is.
+func CheckCNIPlugin(s string) string {
 	switch {
-	case slices.Contains(CNIPlugins, s), IsManifest(s):
+	case slices.Contains(CNIPlugins, s), IsPath(s):
 		return ""
 	case IsURL(s):
 		return wholeURL(s)
