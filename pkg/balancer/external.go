@@ -21,7 +21,7 @@ const (
 // the control planes by a DNS name and has no credentials.
 type External struct {
 	Name string // resolves to the addresses of all control planes that run
-	Port int    // of the API servers, on which Front listens too
+	Port int    // of the API servers, on which External listens too
 }
 
 // Serve forwards connections until ctx ends.

@@ -7,7 +7,8 @@ import (
 )
 
 // HostImages are the variants of the host image of a cluster of containers.
-var HostImages = []string{"docker-28.5", "docker-26.1", "docker-29", "docker-ce", "firewalls", "sysv", "openrc"}
+var HostImages = []string{"docker-28.5", "docker-26.1", "docker-29", "docker-ce", "firewalls", "ssh", "sysv",
+	"openrc"}
 
 // nodeSettings are the settings that differ between nodes: flags of master and worker, and fields of an entry
 // of nodes.

@@ -31,7 +31,8 @@ func AgentWorks(t *testing.T, m hosts.Machine) {
 	whole(t, m, time.Minute, "status after repairs by the agent")
 	// it follows the repair
 	hosts.Soon(t, time.Minute, "the record of the repair", m,
-		"kube-bootstrap status -o json | grep 'run container kubelet'")
+		"kube-bootstrap status -o json | grep 'run container kubelet' || { "+
+			"cat /var/lib/kube-bootstrap/agent/repairs.json; tail -n 30 /var/log/kube-bootstrap-agent.log; exit 1; }")
 }
 
 // whole waits until status finds nothing missing, without a command.

@@ -23,9 +23,9 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
-// TestAnotherPortOfTheFront: the front exists with a port, and a program of this machine has the
+// TestAnotherPortOfTheLoadBalancer: the load balancer exists with a port, and a program of this machine has the
 // port that is requested now.
-func TestAnotherPortOfTheFront(t *testing.T) {
+func TestAnotherPortOfTheLoadBalancer(t *testing.T) {
 	c := unitCluster(t)
 	t.Cleanup(func() {
 		if err := c.Remove(context.Background(), session.RecordNote); err != nil {
@@ -44,7 +44,7 @@ func TestAnotherPortOfTheFront(t *testing.T) {
 	}
 	own, other := taken(), taken()
 	_, err := c.Engine.ContainerCreate(t.Context(), client.ContainerCreateOptions{
-		Name: containers.LoadBalancerName(c.Name), Config: &container.Config{Image: image, Cmd: []string{"/front"}, Labels: labels},
+		Name: containers.LoadBalancerName(c.Name), Config: &container.Config{Image: image, Cmd: []string{"/balancer"}, Labels: labels},
 		HostConfig: &container.HostConfig{NetworkMode: "none", PortBindings: network.PortMap{
 			network.MustParsePort("6443/tcp"): {{HostIP: netip.MustParseAddr("127.0.0.1"), HostPort: fmt.Sprint(own)}},
 		}},
@@ -53,7 +53,7 @@ func TestAnotherPortOfTheFront(t *testing.T) {
 	for port, want := range map[int]string{own: "", other: "cluster-port"} {
 		c := checks{Setup: testhost.Setup{Cluster: c, APIPort: port, Publish: true}, recreate: true}
 		if got := problemName(c.portTaken(t.Context())); got != want {
-			t.Errorf("port %d, while the front has %d: %q, want %q", port, own, got, want)
+			t.Errorf("port %d, while the load balancer has %d: %q, want %q", port, own, got, want)
 		}
 	}
 }

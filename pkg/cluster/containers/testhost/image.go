@@ -76,6 +76,10 @@ var variants = map[string]variant{
 		Packages: tools + "," + systemdInit + ",tini," + libraries29, Newer: "docker-cli", Compiled: docker29Script,
 		Files: docker29Files, StopSignal: "SIGRTMIN+3",
 	},
+	"ssh": {
+		Packages: common + "," + systemdInit + ",openssh-server,sudo", Newer: "docker.io docker-cli containerd runc",
+		Files: systemdFiles, StopSignal: "SIGRTMIN+3",
+	},
 	"docker-26.1": {Packages: common + "," + systemdInit, Files: systemdFiles, StopSignal: "SIGRTMIN+3"},
 	"sysv": {
 		Packages: common + ",sysvinit-core,initscripts,sysv-rc", Files: sysvFiles, StopSignal: "SIGINT",

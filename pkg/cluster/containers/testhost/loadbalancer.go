@@ -35,7 +35,7 @@ func (u Setup) LoadBalancer() step.Step {
 // container describes the load balancer. An existing load balancer keeps its published ports,
 // because not every command knows the settings of the cluster.
 func (f loadBalancer) container(ctx context.Context) (docker.Container, programImage, error) {
-	image, err := newProgramImage("kube-bootstrap/front:", f.Binary, nil)
+	image, err := newProgramImage("kube-bootstrap/load-balancer:", f.Binary, nil)
 	if err != nil {
 		return docker.Container{}, image, err
 	}
