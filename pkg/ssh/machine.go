@@ -64,6 +64,19 @@ func (m *Machine) connection(ctx context.Context) (*cryptossh.Client, become, er
 	if m.client != nil {
 		return m.client, m.become, nil
 	}
+	client, how, err := m.open(ctx)
+	if err != nil && early(err) { // a machine under load may also end a connection that it has accepted
+		client, how, err = m.open(ctx)
+	}
+	if err != nil {
+		return nil, become{}, err
+	}
+	m.client, m.become = client, how
+	go m.watch(client)
+	return client, how, nil
+}
+
+func (m *Machine) open(ctx context.Context) (*cryptossh.Client, become, error) {
 	client, err := m.network.connect(ctx, m.target, m.acceptNew)
 	if err != nil {
 		return nil, become{}, err
@@ -73,8 +86,6 @@ func (m *Machine) connection(ctx context.Context) (*cryptossh.Client, become, er
 		_ = client.Close()
 		return nil, become{}, err
 	}
-	m.client, m.become = client, how
-	go m.watch(client)
 	return client, how, nil
 }
 

@@ -89,9 +89,9 @@ kind: Cluster
 name: lab
 ssh: {user: root}
 nodes:
-- {role: control-plane, name: a, address: %s}
-- {role: worker, name: b, address: %s, labels: {disk: %s}, ssh: {user: admin, proxyJump: root@%[1]s}}
-%s`, control.IP, worker.IP, label, more), 0o644))
+- {role: control-plane, name: a, address: %[1]s}
+- {role: worker, name: b, address: %[2]s, labels: {disk: %[3]s}, ssh: {user: admin, proxyJump: root@%[1]s}}
+%[4]s`, control.IP, worker.IP, label, more), 0o644))
 }
 
 // allow lets the user of the laptop in, as root and as a user with sudo.

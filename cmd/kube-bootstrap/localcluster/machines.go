@@ -45,7 +45,7 @@ func hasMachines(cfg config.Config) bool { return len(cfg.Nodes) > 0 && cfg.Node
 
 // machinesOf returns the machines of a configuration file.
 func machinesOf(cfg config.Config, ask ssh.Questions) machines.Choice {
-	choice := machines.Choice{Cluster: cfg.Name, Ask: ask}
+	choice := machines.Choice{Cluster: cfg.Name, Ask: ask, Connections: &machines.Connections{}}
 	number := map[string]int{}
 	for _, n := range cfg.Nodes {
 		spec := nodeSpec(n)

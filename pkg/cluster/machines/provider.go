@@ -38,36 +38,59 @@ type Machine struct {
 
 // Choice selects the machines of a configuration file, in its order.
 type Choice struct {
-	Cluster  string
-	Machines []Machine
-	Ask      ssh.Questions // nil: there is no terminal
+	Cluster     string
+	Machines    []Machine
+	Ask         ssh.Questions // nil: there is no terminal
+	Connections *Connections  // nil: each provider opens and closes its own
+}
+
+// Connections are the connections of one command, whose sessions each open the provider. The end of the process
+// closes them.
+type Connections struct {
+	mu     sync.Mutex
+	access map[string]*ssh.Machine // by the names of the nodes
 }
 
 // Open opens the provider. It does not connect yet.
 func (c Choice) Open() (provider.Provider, error) {
+	p := &Provider{choice: c}
+	if c.Connections == nil {
+		return p, p.open()
+	}
+	c.Connections.mu.Lock()
+	defer c.Connections.mu.Unlock()
+	if p.access = c.Connections.access; p.access != nil {
+		return p, nil
+	}
+	err := p.open()
+	c.Connections.access, p.network = p.access, nil
+	return p, err
+}
+
+// open sets the access to each machine.
+func (p *Provider) open() error {
 	home, err := os.UserHomeDir()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	network, err := ssh.New(home, c.Ask)
+	network, err := ssh.New(home, p.choice.Ask)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	p := &Provider{choice: c, network: network, access: map[string]*ssh.Machine{}}
-	for _, m := range c.Machines {
-		one, err := network.Machine(m.Spec.Name, m.Spec.Address, m.SSH)
-		if err != nil {
-			return nil, errors.Join(err, network.Close())
+	access := map[string]*ssh.Machine{}
+	for _, m := range p.choice.Machines {
+		if access[m.Spec.Name], err = network.Machine(m.Spec.Name, m.Spec.Address, m.SSH); err != nil {
+			return errors.Join(err, network.Close())
 		}
-		p.access[m.Spec.Name] = one
 	}
-	return p, nil
+	p.network, p.access = network, access
+	return nil
 }
 
 // Provider has the one cluster of a configuration file.
 type Provider struct {
 	choice  Choice
-	network *ssh.Network
+	network *ssh.Network            // nil: Connections has it
 	access  map[string]*ssh.Machine // by the names of the nodes
 
 	mu    sync.Mutex
@@ -210,8 +233,11 @@ func (p *Provider) Dial(ctx context.Context, network, address string) (net.Conn,
 	return p.access[n.Name].Dial(ctx, network, address)
 }
 
-// Close ends all connections.
+// Close ends the connections that the provider has for itself.
 func (p *Provider) Close() error {
+	if p.network == nil {
+		return nil
+	}
 	var errs []error
 	for _, m := range p.access {
 		errs = append(errs, m.Close())
