@@ -44,7 +44,8 @@ func fieldNames(block string, of reflect.Type) (names []string) {
 	for i := range of.NumField() {
 		name := block + of.Field(i).Name
 		inner := of.Field(i).Type
-		if inner.Kind() == reflect.Struct && (inner.PkgPath() == of.PkgPath() || inner == reflect.TypeFor[connection.SSH]()) {
+		own := inner.PkgPath() == of.PkgPath() || inner == reflect.TypeFor[connection.SSH]()
+		if own && inner.Kind() == reflect.Struct {
 			names = append(names, fieldNames(name+".", inner)...)
 			continue
 		}

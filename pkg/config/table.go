@@ -94,15 +94,15 @@ var clusterSettings = []Setting{{
 	Shared: true, Change: Never,
 	Help: "network of the addresses of Services", check: on(serviceNetwork),
 }, {
-	Field: "cniPlugin", Flag: "cni-plugin", Group: GroupNetwork, Default: extension.CNIBridge, Verbs: hosts, Shared: true,
-	Change: Never,
+	Field: "cniPlugin", Flag: "cni-plugin", Group: GroupNetwork, Default: extension.CNIBridge, Verbs: hosts,
+	Shared: true, Change: Never,
 	Help: "CNI plugin of the pod network: bridge (docker0, shared with containers), flannel, calico, none, " +
 		"or the path or URL of a manifest",
 	as: manifest, check: on(extension.CheckCNIPlugin),
 }, {
 	Field: "addons", Flag: "addons", Group: GroupCluster, Verbs: Master | Preflight | ClusterUp, Change: Freely,
-	Help: "addons of the cluster, comma separated: " + strings.Join(extension.AddonNames(), ", ") + ", or the path or URL of a " +
-		"manifest; none: no addon (default of a new cluster of kube-bootstrap cluster up: " +
+	Help: "addons of the cluster, comma separated: " + strings.Join(extension.AddonNames(), ", ") +
+		", or the path or URL of a manifest; none: no addon (default of a new cluster of kube-bootstrap cluster up: " +
 		strings.Join(extension.NewClusterAddons, ",") + ")",
 	as: manifests, check: on(extension.CheckAddons),
 }, {

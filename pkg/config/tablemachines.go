@@ -3,7 +3,9 @@ package config
 import "github.com/kube-bootstrap/kube-bootstrap/pkg/config/connection"
 
 // machineSettings are the settings of a cluster whose nodes are machines.
-var machineSettings = sharing(Setting{Group: GroupMachines, Verbs: ClusterUp | Named | Engine, Change: EachRun}, []Setting{{
+var machineSettings = sharing(Setting{
+	Group: GroupMachines, Verbs: ClusterUp | Named | Engine, Change: EachRun,
+}, []Setting{{
 	Field: "ssh.user", Flag: "ssh-user", check: on(connection.CheckUser),
 	Help: "user on the machines: root, or a user with sudo (empty: that of ~/.ssh/config)",
 }, {

@@ -48,18 +48,23 @@ func (s *sudoPassword) find(ctx context.Context, t target, client *cryptossh.Cli
 	case "free":
 		return become{command: []string{"sudo", "-n", "--"}}, nil
 	case "none":
-		return become{}, &step.Problem{Name: "sudo", Text: fmt.Sprintf("machine %s: user %s is not root, and there is no sudo", t.name, t.user),
-			Remedy: "install sudo, or set ssh.user to root", Firm: true}
+		return become{}, &step.Problem{
+			Name: "sudo", Text: fmt.Sprintf("machine %s: user %s is not root, and there is no sudo", t.name, t.user),
+			Remedy: "install sudo, or set ssh.user to root", Firm: true,
+		}
 	}
 	return s.withPassword(ctx, t, client, strings.TrimPrefix(strings.TrimSpace(out), "password "))
 }
 
 // withPassword asks for the password and tries it. The option -k makes sudo always read the
 // password, so that the rest of the standard input is that of the command.
-func (s *sudoPassword) withPassword(ctx context.Context, t target, client *cryptossh.Client, said string) (become, error) {
+func (s *sudoPassword) withPassword(
+	ctx context.Context, t target, client *cryptossh.Client, said string,
+) (become, error) {
 	if s.ask == nil {
 		return become{}, &step.Problem{
-			Name: "sudo-password", Text: fmt.Sprintf("machine %s: sudo of user %s refuses to run without a password: %s", t.name, t.user, said),
+			Name:   "sudo-password",
+			Text:   fmt.Sprintf("machine %s: sudo of user %s refuses to run without a password: %s", t.name, t.user, said),
 			Remedy: "run the command on a terminal, or allow the user NOPASSWD in sudoers", Firm: true,
 		}
 	}
@@ -69,8 +74,10 @@ func (s *sudoPassword) withPassword(ctx context.Context, t target, client *crypt
 	}
 	how := become{command: []string{"sudo", "-k", "-S", "-p", "", "--"}, password: s.password}
 	if _, err := output(ctx, client, how, "true"); err != nil {
-		return become{}, &step.Problem{Name: "sudo-password", Text: fmt.Sprintf("machine %s: sudo refuses user %s: %v", t.name, t.user, err),
-			Remedy: "give the password of this user, who must be in sudoers", Firm: true}
+		return become{}, &step.Problem{
+			Name: "sudo-password", Text: fmt.Sprintf("machine %s: sudo refuses user %s: %v", t.name, t.user, err),
+			Remedy: "give the password of this user, who must be in sudoers", Firm: true,
+		}
 	}
 	return how, nil
 }

@@ -54,7 +54,9 @@ func (m *Machine) Exec(ctx context.Context, cmd host.Command) error {
 	return m.run(ctx, session, client, how, cmd)
 }
 
-func (m *Machine) run(ctx context.Context, session *cryptossh.Session, client *cryptossh.Client, how become, cmd host.Command) error {
+func (m *Machine) run(
+	ctx context.Context, session *cryptossh.Session, client *cryptossh.Client, how become, cmd host.Command,
+) error {
 	in, err := session.StdinPipe()
 	if err != nil {
 		return err
@@ -65,7 +67,8 @@ func (m *Machine) run(ctx context.Context, session *cryptossh.Session, client *c
 		errs.to = cmd.Stderr
 	}
 	session.Stdout, session.Stderr = cmd.Stdout, errs
-	if err := session.Start(quoted(slices.Concat(how.command, []string{"/bin/sh", "-c", runScript, "sh", cmd.Dir}, cmd.Args))); err != nil {
+	script := []string{"/bin/sh", "-c", runScript, "sh", cmd.Dir}
+	if err := session.Start(quoted(slices.Concat(how.command, script, cmd.Args))); err != nil {
 		return m.lostError(err)
 	}
 	go send(in, how.input(append([]string{"LC_ALL=C"}, cmd.Env...)), cmd.Stdin)
@@ -112,7 +115,9 @@ func send(in io.WriteCloser, first string, rest io.Reader) {
 const interruptLimit = 5 * time.Second
 
 // interrupt sends SIGINT to a process, and closes its session if it does not end.
-func interrupt(client *cryptossh.Client, how become, session *cryptossh.Session, process string, ended <-chan struct{}) {
+func interrupt(
+	client *cryptossh.Client, how become, session *cryptossh.Session, process string, ended <-chan struct{},
+) {
 	ctx, cancel := context.WithTimeout(context.Background(), interruptLimit)
 	defer cancel()
 	if process != "" {

@@ -71,7 +71,8 @@ func changed(t target, key cryptossh.PublicKey) error {
 		Name: "host-key-changed", Firm: true,
 		Text: fmt.Sprintf("machine %s: %s has another host key than known_hosts: %s",
 			t.name, t.address(), cryptossh.FingerprintSHA256(key)),
-		Remedy: "find out why; if the machine was installed again, run `ssh-keygen -R " + knownhosts.Normalize(t.knownAs()) + "`",
+		Remedy: "find out why; if the machine was installed again, run `ssh-keygen -R " +
+			knownhosts.Normalize(t.knownAs()) + "`",
 	}
 }
 
@@ -81,7 +82,8 @@ func (h *hostKeys) unknown(ctx context.Context, t target, key cryptossh.PublicKe
 	if !acceptNew && h.ask == nil {
 		return &step.Problem{
 			Name: "host-key-unknown", Firm: true,
-			Text:   fmt.Sprintf("machine %s: known_hosts has no key of %s, which has %s %s", t.name, t.address(), key.Type(), fingerprint),
+			Text: fmt.Sprintf("machine %s: known_hosts has no key of %s, which has %s %s",
+				t.name, t.address(), key.Type(), fingerprint),
 			Remedy: "compare it with the machine's, then add --accept-new-host-keys, or connect once with ssh",
 		}
 	}
@@ -92,7 +94,9 @@ func (h *hostKeys) unknown(ctx context.Context, t target, key cryptossh.PublicKe
 			return err
 		}
 		if !yes {
-			return &step.Problem{Name: "host-key-unknown", Firm: true, Text: "machine " + t.name + ": its host key was not accepted"}
+			return &step.Problem{
+				Name: "host-key-unknown", Firm: true, Text: "machine " + t.name + ": its host key was not accepted",
+			}
 		}
 	}
 	h.accepted[t.knownAs()] = key

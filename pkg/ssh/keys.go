@@ -212,7 +212,8 @@ func (l *lockedKey) SignWithAlgorithm(random io.Reader, data []byte, algorithm s
 
 func (l *lockedKey) unlock() {
 	if l.ask == nil {
-		l.err = fmt.Errorf("%s needs a passphrase, and there is no terminal to ask on; add it to the agent with ssh-add", l.path)
+		l.err = fmt.Errorf("%s needs a passphrase, and there is no terminal to ask on; "+
+			"add it to the agent with ssh-add", l.path)
 		return
 	}
 	passphrase, err := l.ask.Secret(l.ctx, "Passphrase of "+l.path+": ")

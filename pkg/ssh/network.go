@@ -61,7 +61,8 @@ func New(home string, ask Questions) (*Network, error) {
 		return nil, err
 	}
 	return &Network{
-		files: found, keys: newKeyring(ask), hostKeys: known, sudo: &sudoPassword{ask: ask}, hops: map[string]*sharedHop{},
+		files: found, keys: newKeyring(ask), hostKeys: known, sudo: &sudoPassword{ask: ask},
+		hops: map[string]*sharedHop{},
 	}, nil
 }
 
@@ -122,7 +123,9 @@ func (n *Network) through(ctx context.Context, t target, acceptNew bool, depth i
 }
 
 // hop returns the connection to a hop. A connection that was lost is opened again.
-func (n *Network) hop(ctx context.Context, t target, dial dialer, via []string, acceptNew bool) (*cryptossh.Client, error) {
+func (n *Network) hop(
+	ctx context.Context, t target, dial dialer, via []string, acceptNew bool,
+) (*cryptossh.Client, error) {
 	key := route(t, via)
 	n.mu.Lock()
 	one := n.hops[key]
@@ -156,7 +159,9 @@ const connectLimit = 15 * time.Second
 
 // open connects to one server. A server that ends the connection before it has sent its version is
 // asked again: sshd does so if too many others connect at the same time (MaxStartups).
-func (n *Network) open(ctx context.Context, t target, dial dialer, via []string, acceptNew bool) (*cryptossh.Client, error) {
+func (n *Network) open(
+	ctx context.Context, t target, dial dialer, via []string, acceptNew bool,
+) (*cryptossh.Client, error) {
 	const attempts, pause = 4, 300 * time.Millisecond
 	var err error
 	for i := range attempts {
@@ -173,7 +178,8 @@ func (n *Network) open(ctx context.Context, t target, dial dialer, via []string,
 
 // early reports whether a server ended the connection during the handshake.
 func early(err error) bool {
-	return errors.Is(err, io.EOF) || strings.Contains(err.Error(), "connection reset by peer") || strings.Contains(err.Error(), "EOF")
+	return errors.Is(err, io.EOF) || strings.Contains(err.Error(), "EOF") ||
+		strings.Contains(err.Error(), "connection reset by peer")
 }
 
 func (n *Network) openOnce(ctx context.Context, t target, dial dialer, acceptNew bool) (*cryptossh.Client, error) {
@@ -216,5 +222,7 @@ func (n *Network) Machine(name, address string, s connection.SSH) (*Machine, err
 	if err != nil {
 		return nil, err
 	}
-	return &Machine{network: n, target: t, acceptNew: s.AcceptNewHostKeys, slots: make(chan struct{}, mostSessions)}, nil
+	return &Machine{
+		network: n, target: t, acceptNew: s.AcceptNewHostKeys, slots: make(chan struct{}, mostSessions),
+	}, nil
 }

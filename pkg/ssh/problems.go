@@ -48,7 +48,8 @@ func explain(ctx context.Context, t target, via []string, offered []key, err err
 		return p
 	}
 	problem := func(name, text, remedy string) *step.Problem {
-		return &step.Problem{Name: name, Text: fmt.Sprintf("machine %s: %s: %s", t.name, route(t, via), text), Remedy: remedy, Firm: true}
+		text = fmt.Sprintf("machine %s: %s: %s", t.name, route(t, via), text)
+		return &step.Problem{Name: name, Text: text, Remedy: remedy, Firm: true}
 	}
 	if _, ok := errors.AsType[*dialError](err); ok {
 		return &Unreachable{dialProblem(t, err, problem)}
@@ -76,6 +77,9 @@ func names(offered []key) string {
 	return "tried: " + strings.Join(all, ", ")
 }
 
+// switchOn is the remedy for a machine that does not answer.
+const switchOn = "switch the machine on, and check its address"
+
 func dialProblem(t target, err error, problem func(name, text, remedy string) *step.Problem) *step.Problem {
 	dns, isDNS := errors.AsType[*net.DNSError](err)
 	open, isOpen := errors.AsType[*cryptossh.OpenChannelError](err)
@@ -83,15 +87,17 @@ func dialProblem(t target, err error, problem func(name, text, remedy string) *s
 	case isDNS && dns.IsNotFound:
 		return problem("ssh-name", "the name "+dns.Name+" is unknown", "write an address")
 	case errors.Is(err, syscall.ECONNREFUSED) || isOpen && strings.Contains(open.Message, "refused"):
-		return problem("ssh-refused", fmt.Sprintf("nothing listens on port %d", t.port), "start the SSH server, or correct ssh.port")
+		return problem("ssh-refused", fmt.Sprintf("nothing listens on port %d", t.port),
+			"start the SSH server, or correct ssh.port")
 	case isOpen && open.Reason == cryptossh.Prohibited:
-		return problem("ssh-forwarding", "the hop refuses to forward: "+open.Message, "allow it with AllowTcpForwarding on the hop")
+		return problem("ssh-forwarding", "the hop refuses to forward: "+open.Message,
+			"allow it with AllowTcpForwarding on the hop")
 	case isOpen:
-		return problem("ssh-unreachable", "the hop cannot connect: "+open.Message, "switch the machine on, and check its address")
+		return problem("ssh-unreachable", "the hop cannot connect: "+open.Message, switchOn)
 	case errors.Is(err, syscall.EHOSTUNREACH) || errors.Is(err, syscall.ENETUNREACH):
-		return problem("ssh-unreachable", "there is no route", "switch the machine on, and check its address")
+		return problem("ssh-unreachable", "there is no route", switchOn)
 	case errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded):
-		return problem("ssh-unreachable", fmt.Sprintf("no answer within %s", connectLimit), "switch the machine on, and check its address")
+		return problem("ssh-unreachable", fmt.Sprintf("no answer within %s", connectLimit), switchOn)
 	}
 	return problem("ssh-unreachable", err.Error(), "check its address")
 }

@@ -131,7 +131,8 @@ func TestAnAgentWithManyKeysEndsNoLogin(t *testing.T) {
 	without, err := n.Machine("board", address, c)
 	must.NoError(t, err)
 	err = says(t, without)
-	if problem(err) != "ssh-keys" || !strings.Contains(err.Error(), "key 5 of the agent") || strings.Contains(err.Error(), "key 6") {
+	if problem(err) != "ssh-keys" || !strings.Contains(err.Error(), "key 5 of the agent") ||
+		strings.Contains(err.Error(), "key 6") {
 		t.Errorf("without a named key: %v", err)
 	}
 	c.IdentityFile = "~/.ssh/lab"
@@ -216,7 +217,8 @@ func TestALostConnectionIsOpenedAgain(t *testing.T) {
 		ended := make(chan error)
 		begun, begins := net.Pipe()
 		go func() {
-			ended <- m.Exec(t.Context(), host.Command{Args: []string{"sh", "-c", "echo begun; sleep 20"}, Stdout: begins})
+			args := []string{"sh", "-c", "echo begun; sleep 20"}
+			ended <- m.Exec(t.Context(), host.Command{Args: args, Stdout: begins})
 		}()
 		_, err := begun.Read(make([]byte, 8))
 		must.NoError(t, err)
@@ -272,11 +274,12 @@ Host *
 	must.NoError(t, err)
 	got, err := f.target("b", "board", connection.SSH{})
 	must.NoError(t, err)
-	if got.address() != "192.0.2.7:2222" || got.user != "admin" || got.keyFiles[0] != home+"/.ssh/admin" || !got.onlyFiles ||
-		got.knownAs() != "lab-board:22" || strings.Join(got.jumps, " ") != "gate inner:2200" {
+	if got.address() != "192.0.2.7:2222" || got.user != "admin" || got.keyFiles[0] != home+"/.ssh/admin" ||
+		!got.onlyFiles || got.knownAs() != "lab-board:22" || strings.Join(got.jumps, " ") != "gate inner:2200" {
 		t.Errorf("%+v", got)
 	}
-	over, err := f.target("b", "board", connection.SSH{User: "root", Port: 22, ProxyJump: "none", IdentityFile: "~/key"})
+	given := connection.SSH{User: "root", Port: 22, ProxyJump: "none", IdentityFile: "~/key"}
+	over, err := f.target("b", "board", given)
 	must.NoError(t, err)
 	if over.address() != "192.0.2.7:22" || over.user != "root" || over.keyFiles[0] != home+"/key" || over.jumps != nil {
 		t.Errorf("the settings have precedence: %+v", over)

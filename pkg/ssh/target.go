@@ -101,7 +101,8 @@ func (f files) all(host, keyword string) (values []string) {
 func (f files) target(name, address string, s connection.SSH) (target, error) {
 	if command := f.get(address, "ProxyCommand"); command != "" && command != none && s.ProxyJump == "" {
 		return target{}, &step.Problem{Name: "ssh-config", Firm: true,
-			Text:   fmt.Sprintf("machine %s: ~/.ssh/config has a ProxyCommand for %s, which is not supported", name, address),
+			Text: fmt.Sprintf("machine %s: ~/.ssh/config has a ProxyCommand for %s, which is not supported",
+				name, address),
 			Remedy: "use ProxyJump, or write ssh.proxyJump into the configuration file"}
 	}
 	port, _ := strconv.Atoi(f.get(address, "Port")) // 0 if it is not set

@@ -97,8 +97,8 @@ An existing cluster keeps the settings that it was created with, even if the
 defaults have changed. "cluster up" adds workers and applies the settings that
 hosts can change. Any other different setting is an error, and nothing is changed.
 With --recreate the cluster is removed and created again, with its settings and
-the flags of this command. Saved snapshots stay, and the snapshot "` + snapshot.First + `" is replaced. It lists what is removed and asks first; --yes
-confirms it where there is no terminal.
+the flags of this command. Saved snapshots stay, and the snapshot "` + snapshot.First + `" is replaced.
+It lists what is removed and asks first; --yes confirms it where there is no terminal.
 
 The admin's kubeconfig is merged into yours and becomes the current context, as
 "cluster kubeconfig --merge" does. "cluster clean" removes it from there.
@@ -125,6 +125,7 @@ Kubernetes that differ from the release are built from a checkout.`,
 		" for none (empty: the first file of $KUBECONFIG, or ~/.kube/config)")
 	flags.yes = console.AddYes(c, true)
 	flags.machines = addMachineFlags(c)
+	flags.machines.addPlanFlags(c)
 	c.RunE = func(c *cobra.Command, _ []string) error { return up(con, c, flags) }
 	return c
 }

@@ -43,6 +43,9 @@ func up(con *console.Console, c *cobra.Command, flags upFlags) error {
 	if hasMachines(cfg) {
 		return upMachines(con, c, cfg, origins, flags)
 	}
+	if err := onlyMachines(c); err != nil {
+		return err
+	}
 	c.SetContext(step.WithLimit(c.Context(), cfg.TimeoutForServices))
 	made, err := checkRequest(c.Context(), con, cfg, origins, flags)
 	if err != nil {

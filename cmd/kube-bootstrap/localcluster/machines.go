@@ -1,6 +1,7 @@
 package localcluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,7 +18,6 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/exit"
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/output"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/apiserver"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/machines"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
@@ -31,13 +32,45 @@ import (
 type machineFlags struct {
 	concurrency int
 	programs    string
+	dryRun      bool
+	prune       bool
+	format      *output.Format
 }
 
 func addMachineFlags(c *cobra.Command) *machineFlags {
 	var f machineFlags
-	c.Flags().IntVar(&f.concurrency, "concurrency", machines.DefaultConcurrency, "machines that are set up at the same time")
-	c.Flags().StringVar(&f.programs, "programs", "", "directory with kube-bootstrap-linux-ARCH for machines of other architectures than this one")
+	c.Flags().IntVar(&f.concurrency, "concurrency", machines.DefaultConcurrency,
+		"machines that are set up at the same time")
+	c.Flags().StringVar(&f.programs, "programs", "",
+		"directory with kube-bootstrap-linux-ARCH for machines of other architectures than this one")
 	return &f
+}
+
+// addPlanFlags adds the flags of `cluster up` about all machines of a file.
+func (f *machineFlags) addPlanFlags(c *cobra.Command) {
+	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "list every change to the machines of the file and make none")
+	c.Flags().BoolVar(&f.prune, "prune", false, "drain and remove the nodes that are not in the file of machines")
+	f.format = output.AddFlag(c)
+	c.Flags().Lookup("output").Usage = "how --dry-run prints: " + output.Words
+}
+
+// onlyMachines returns the error of a flag that clusters of containers do not have.
+func onlyMachines(c *cobra.Command) error {
+	for _, name := range []string{"dry-run", "prune", "output"} {
+		if c.Flags().Changed(name) {
+			return exit.Usage(fmt.Errorf("--%s is only for clusters whose nodes are machines", name))
+		}
+	}
+	return nil
+}
+
+// check returns the error of a value that no run can use.
+func (f machineFlags) check() error {
+	if f.concurrency >= 1 {
+		return nil
+	}
+	return exit.Usage(fmt.Errorf("--concurrency %d: must be at least 1; omit it for %d", f.concurrency,
+		machines.DefaultConcurrency))
 }
 
 // hasMachines reports whether the nodes of the cluster are machines.
@@ -53,7 +86,9 @@ func machinesOf(cfg config.Config, ask ssh.Questions) machines.Choice {
 			number[n.Role]++
 			spec.Name = fmt.Sprintf("%s-%d", n.Role, number[n.Role])
 		}
-		choice.Machines = append(choice.Machines, machines.Machine{Spec: spec, SSH: n.Settings.SSH.Over(cfg.SSH), Settings: n.Settings})
+		choice.Machines = append(choice.Machines, machines.Machine{
+			Spec: spec, SSH: n.Settings.SSH.Over(cfg.SSH), Settings: n.Settings,
+		})
 	}
 	return choice
 }
@@ -71,7 +106,7 @@ func machineOptions(o cluster.Options, f machineFlags) machines.Options {
 	}
 	return machines.Options{
 		Selection: o.Selection, Concurrency: f.concurrency, Bundle: o.Bundle, Program: f.program, Files: files,
-		MasterArgs: o.MasterArgs, WorkerArgs: o.WorkerArgs,
+		MasterArgs: o.MasterArgs, WorkerArgs: o.WorkerArgs, Prune: f.prune,
 	}
 }
 
@@ -81,7 +116,8 @@ func (f machineFlags) program(arch string) (string, error) {
 		return os.Executable()
 	}
 	if f.programs == "" {
-		return "", fmt.Errorf("it is %s, and this program is for %s; name a directory with programs by --programs", arch, runtime.GOARCH)
+		return "", fmt.Errorf("it is %s, and this program is for %s; name a directory with programs by --programs",
+			arch, runtime.GOARCH)
 	}
 	path := filepath.Join(f.programs, "kube-bootstrap-linux-"+arch)
 	if _, err := os.Stat(path); err != nil {
@@ -91,11 +127,16 @@ func (f machineFlags) program(arch string) (string, error) {
 }
 
 // upMachines makes machines the nodes of a cluster.
-func upMachines(con *console.Console, c *cobra.Command, cfg config.Config, origins config.Origins, flags upFlags) error {
+func upMachines(
+	con *console.Console, c *cobra.Command, cfg config.Config, origins config.Origins, flags upFlags,
+) error {
 	for _, name := range []string{"recreate", "retain", "snapshot"} {
 		if c.Flags().Changed(name) {
 			return exit.Usage(fmt.Errorf("--%s is only for clusters whose nodes are containers", name))
 		}
+	}
+	if err := flags.machines.check(); err != nil {
+		return err
 	}
 	c.SetContext(step.WithLimit(c.Context(), cfg.TimeoutForServices))
 	o, err := toClusterOptions(cfg, origins)
@@ -106,38 +147,77 @@ func upMachines(con *console.Console, c *cobra.Command, cfg config.Config, origi
 	if err := errors.Join(checkManifests(o.Manifests), cluster.BadBundle(o.Bundle, false)); err != nil {
 		return exit.Firm(err)
 	}
-	if err := setUp(con, c, machineOptions(o, *flags.machines), "cluster "+o.Name+" is up"); err != nil {
-		return err
+	options := machineOptions(o, *flags.machines)
+	if flags.machines.dryRun {
+		return printPlan(c.Context(), con.Out, *flags.machines.format, options)
 	}
-	return errors.Join(machinesHint(c.Context(), con, o.Selection), mergeKubeconfig(c.Context(), con, o, flags.kubeconfig))
+	if flags.kubeconfig != noKubeconfig {
+		if options.Kubeconfig, err = kubeconfigPath(con.Env, flags.kubeconfig); err != nil {
+			return err
+		}
+	}
+	result, err := setUp(con, c, options, "cluster "+o.Name+" is up")
+	return errors.Join(printResult(con, options, result), err)
 }
 
-// setUp draws machines.Up, and prints what is done at its end.
-func setUp(con *console.Console, c *cobra.Command, o machines.Options, done string) error {
-	runner, err := con.Begin()
-	if err != nil {
-		return err
-	}
-	started := time.Now()
-	err = drawn(runner, runAgain, func(emit func(session.HostEvent)) error { return machines.Up(c.Context(), o, emit) })
-	if err != nil {
-		return err
-	}
-	con.Done(started, done)
-	return nil
-}
-
-func machinesHint(ctx context.Context, con *console.Console, o session.Selection) error {
-	nodes, err := apiserver.Nodes(ctx, o)
+// printPlan prints what a run would do on each machine.
+func printPlan(ctx context.Context, out io.Writer, format output.Format, o machines.Options) error {
+	plans, err := machines.Plan(ctx, o)
 	if err != nil {
 		return exit.Firm(err)
 	}
-	return output.Table.Print(con.Out, "Node", nodes, func(w io.Writer) {
+	return format.Print(out, "MachinePlan", plans, func(w io.Writer) {
+		output.Row(w, "MACHINE", "ADDRESS", "STATE", "CHANGES")
+		for _, p := range plans {
+			output.Row(w, p.Name, p.Address, p.State, cmp.Or(strings.Join(p.Changes, ", "), "none"))
+		}
+	})
+}
+
+// setUp draws machines.Up, and prints what is done at its end.
+func setUp(con *console.Console, c *cobra.Command, o machines.Options, done string) (result machines.Result, _ error) {
+	runner, err := con.Begin()
+	if err != nil {
+		return result, err
+	}
+	started := time.Now()
+	err = drawn(runner, runAgain, func(emit func(session.HostEvent)) (err error) {
+		result, err = machines.Up(c.Context(), o, emit)
+		return err
+	})
+	if err != nil {
+		con.End()
+		return result, err
+	}
+	con.Done(started, done)
+	return result, nil
+}
+
+// printResult prints the nodes, also those of a cluster that is partly set up.
+func printResult(con *console.Console, o machines.Options, result machines.Result) error {
+	if len(result.Nodes) == 0 {
+		return nil
+	}
+	for _, name := range result.Absent {
+		con.Say(absentHint(name, o.Prune))
+	}
+	if result.Context != "" {
+		con.Say("context " + result.Context + " is the current one in " + o.Kubeconfig)
+	}
+	return output.Table.Print(con.Out, "Node", result.Nodes, func(w io.Writer) {
 		output.Row(w, "NODE", "STATUS", "VERSION", "ADDRESS")
-		for _, n := range nodes {
+		for _, n := range result.Nodes {
 			output.Row(w, n.Name, n.Status(), n.Version, n.Address)
 		}
 	})
+}
+
+// absentHint names the next step for a node that the file does not have.
+func absentHint(name string, pruned bool) string {
+	if pruned {
+		return "node " + name + " is not in the file and was removed: run `kube-bootstrap turndown` on its machine"
+	}
+	return "node " + name + " is not in the file: add it, or remove it with --prune"
 }
 
 // clean removes a cluster of any kind.
@@ -155,7 +235,9 @@ func cleanLosses(ctx context.Context, o cluster.Options) ([]string, error) {
 	return cluster.CleanLosses(ctx, o)
 }
 
-func removeNode(ctx context.Context, o cluster.Options, name string, force bool, drain node.Drain, emit func(session.HostEvent)) error {
+func removeNode(
+	ctx context.Context, o cluster.Options, name string, force bool, drain node.Drain, emit func(session.HostEvent),
+) error {
 	if onMachines(o.Selection) {
 		return machines.RemoveNode(ctx, o.Selection, name, force, drain, emit)
 	}
@@ -177,9 +259,13 @@ func addMachine(con *console.Console, c *cobra.Command, o cluster.Options, name 
 	if err := machines.Listed(o.Selection, name); err != nil {
 		return exit.Firm(err)
 	}
+	if err := f.check(); err != nil {
+		return err
+	}
 	one := machineOptions(o, f)
 	one.Only = name
-	return setUp(con, c, one, "node "+name+" is Ready")
+	_, err := setUp(con, c, one, "node "+name+" is Ready")
+	return err
 }
 
 // terminalOn opens a terminal on a node of any kind.

@@ -26,7 +26,7 @@ import (
 func nodeCommand(con *console.Console) *cobra.Command {
 	return command.Parent("node", "Nodes of a cluster whose hosts are containers",
 		nodeAdd(con), nodeRemove(con), nodeStart(con), nodeStop(con), nodeSSH(con), nodeSCP(con), nodeIP(con),
-		nodeDockerEnv(con), nodeStatus(con), nodeList(con))
+		nodeInspect(con), nodeDockerEnv(con), nodeStatus(con), nodeList(con))
 }
 
 // addClusterFlags adds --cluster, and the flags of the engine and the file. They set the options.

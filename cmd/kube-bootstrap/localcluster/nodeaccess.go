@@ -21,6 +21,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/access"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/dockertools"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/machines"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/tools"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
@@ -63,7 +64,11 @@ func shellCommand(words []string) []string {
 func onNode(ctx context.Context, con *console.Console, o cluster.Options, node string, command []string) error {
 	in, out := int(os.Stdin.Fd()), int(os.Stdout.Fd())
 	if !term.IsTerminal(in) || !term.IsTerminal(out) {
-		return tools.RunOn(ctx, o.Selection, node, host.Command{
+		selection, err := machines.Only(o.Selection, node)
+		if err != nil {
+			return err
+		}
+		return tools.RunOn(ctx, selection, node, host.Command{
 			Args: command, Stdin: os.Stdin, Stdout: con.Out, Stderr: con.Err,
 		})
 	}
@@ -160,6 +165,9 @@ copies it into all nodes.`,
 func printDockerEnv(
 	out io.Writer, c *cobra.Command, o cluster.Options, node, shell string, format output.Format,
 ) error {
+	if onMachines(o.Selection) {
+		return exit.Firm(noDockerEnv(node))
+	}
 	env, err := dockertools.OpenDockerEnv(c.Context(), o.Selection, node)
 	if err != nil {
 		return exit.Firm(err)

@@ -11,6 +11,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/console"
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/exit"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/machines"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/tools"
 )
 
@@ -33,7 +34,11 @@ name. To copy a directory, send it with tar through "node ssh".`,
 			return exit.Usage(errors.New("one of SOURCE and TARGET must be NODE:PATH, and the other a file of this " +
 				"machine"))
 		}
-		return exit.Firm(tools.Copy(c.Context(), o.Selection, from, to))
+		selection, err := machines.Only(o.Selection, from.Node+to.Node)
+		if err != nil {
+			return exit.Firm(err)
+		}
+		return exit.Firm(tools.Copy(c.Context(), selection, from, to))
 	}
 	return c
 }

@@ -42,8 +42,8 @@ func snapshotRestore(con *console.Console) *cobra.Command {
 		Short: "Restore a cluster from a snapshot",
 		Long: `Restore a cluster from a snapshot, and wait until its nodes are
 Ready. What has become of the cluster since then is lost, which must be confirmed
-on the terminal or with --yes; the snapshot stays and can be restored again. A restore that was cut short is finished by the same
-command or by ` + "`cluster up`" + `.`,
+on the terminal or with --yes; the snapshot stays and can be restored again. A
+restore that was cut short is finished by the same command or by ` + "`cluster up`" + `.`,
 		Example: "  kube-bootstrap cluster snapshot restore first\n  kube-bootstrap cluster snapshot restore tried " +
 			"--name second --yes",
 	})

@@ -95,7 +95,14 @@ func Connect(ctx context.Context, s *session.Session, except string) kube.Connec
 		if err != nil {
 			return nil, err
 		}
-		config, err := kube.KubeconfigOf(data)()
+		return Through(s, data)()
+	}
+}
+
+// Through returns the connection to the API server of a kubeconfig that Read has returned.
+func Through(s *session.Session, kubeconfig []byte) kube.Connect {
+	return func() (*rest.Config, error) {
+		config, err := kube.KubeconfigOf(kubeconfig)()
 		if err == nil {
 			config.Dial = s.Provider.Dial
 		}

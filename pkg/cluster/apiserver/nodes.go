@@ -13,6 +13,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/node"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -22,6 +23,8 @@ type NodeStatus struct {
 	Ready   bool   `json:"ready"`
 	Version string `json:"version"` // of its kubelet
 	Address string `json:"address"`
+
+	ControlPlane bool `json:"-"`
 }
 
 // Status returns "Ready" or "NotReady" as kubectl prints it; "" for the zero Node.
@@ -41,7 +44,7 @@ func Nodes(ctx context.Context, options session.Selection) ([]NodeStatus, error)
 	defer cancel()
 	return session.Get(ctx, options, session.Requirements{},
 		func(s *session.Session, _ topology.State) ([]NodeStatus, error) {
-			return list(ctx, s)
+			return List(ctx, Connect(ctx, s, ""))
 		})
 }
 
@@ -49,15 +52,16 @@ func Nodes(ctx context.Context, options session.Selection) ([]NodeStatus, error)
 func NodeNames(ctx context.Context, s *session.Session) (names []string, err error) {
 	ctx, cancel := step.Checking(ctx)
 	defer cancel()
-	found, err := list(ctx, s)
+	found, err := List(ctx, Connect(ctx, s, ""))
 	for _, n := range found {
 		names = append(names, n.Name)
 	}
 	return names, err
 }
 
-func list(ctx context.Context, s *session.Session) (all []NodeStatus, err error) {
-	client, err := Connect(ctx, s, "").Client()
+// List returns the nodes that an API server reports.
+func List(ctx context.Context, api kube.Connect) (all []NodeStatus, err error) {
+	client, err := api.Client()
 	if err != nil {
 		return nil, err
 	}
@@ -74,16 +78,17 @@ func list(ctx context.Context, s *session.Session) (all []NodeStatus, err error)
 
 // NodeOf converts a node object.
 func NodeOf(n corev1.Node) NodeStatus {
-	node := NodeStatus{Name: n.Name, Version: n.Status.NodeInfo.KubeletVersion}
+	_, controlPlane := n.Labels[node.ControlPlaneLabel]
+	is := NodeStatus{Name: n.Name, Version: n.Status.NodeInfo.KubeletVersion, ControlPlane: controlPlane}
 	for _, c := range n.Status.Conditions {
-		node.Ready = node.Ready || c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+		is.Ready = is.Ready || c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
 	}
 	for _, a := range n.Status.Addresses {
 		if a.Type == corev1.NodeInternalIP {
-			node.Address = a.Address
+			is.Address = a.Address
 		}
 	}
-	return node
+	return is
 }
 
 // PodReady returns an error unless the pod is Ready.

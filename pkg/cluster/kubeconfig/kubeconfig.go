@@ -42,19 +42,28 @@ func (f files) entry() string { return "kube-bootstrap-" + f.Name }
 func Merge(ctx context.Context, options session.Selection, path string) (string, error) {
 	return session.Get(ctx, options, session.Requirements{},
 		func(s *session.Session, _ topology.State) (string, error) {
-			own, err := load(ctx, s)
+			data, err := apiserver.Read(ctx, s, "")
 			if err != nil {
 				return "", err
 			}
-			if err := Unmerge(ctx, s.Selection); err != nil { // of another file, or of an earlier cluster
-				return "", err
-			}
-			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-				return "", err
-			}
-			f := files{s.Selection}
-			return f.entry(), locked(ctx, path, func() error { return f.merge(path, own) })
+			return Add(ctx, s.Selection, data, path)
 		})
+}
+
+// Add is Merge with the admin kubeconfig of the cluster, which the caller has read.
+func Add(ctx context.Context, options session.Selection, admin []byte, path string) (string, error) {
+	own, err := clientcmd.Load(admin)
+	if err != nil {
+		return "", err
+	}
+	if err := Unmerge(ctx, options); err != nil { // of another file, or of an earlier cluster
+		return "", err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return "", err
+	}
+	f := files{options}
+	return f.entry(), locked(ctx, path, func() error { return f.merge(path, own) })
 }
 
 // load returns the admin kubeconfig of the cluster.

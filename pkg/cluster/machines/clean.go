@@ -30,22 +30,20 @@ type change struct {
 func do(ctx context.Context, o session.Selection, emit func(session.HostEvent), work func(change) error) error {
 	scope := alone
 	scope.Emit = emit
-	return session.Do(ctx, o, scope, func(s *session.Session, state topology.State) error {
+	return session.Do(ctx, o, scope, func(s *session.Session, _ topology.State) error {
 		p, err := Of(s)
 		if err != nil {
 			return err
 		}
-		var names []string
-		for _, n := range state.Nodes() {
-			if n.State != stateOff {
-				names = append(names, n.Name)
-			}
-		}
-		release, err := p.lockAll(ctx, names)
+		release, err := p.lockAll(ctx)
 		if err != nil {
 			return err
 		}
 		defer release()
+		state, err := s.Observe(ctx) // another run may have changed the cluster in between
+		if err != nil {
+			return err
+		}
 		return work(change{s, p, state})
 	})
 }
@@ -55,23 +53,23 @@ func do(ctx context.Context, o session.Selection, emit func(session.HostEvent), 
 func Clean(ctx context.Context, o session.Selection, emit func(session.HostEvent)) error {
 	return do(ctx, o, emit, func(c change) error {
 		r := &run{provider: c.provider}
-		var masters []topology.NodeState
+		var controlPlanes []topology.NodeState
 		var workers []Machine
 		for _, n := range c.state.Nodes() {
 			switch {
 			case n.State == stateOff:
 				r.failed.add(c.provider.facts[n.Name].Err)
 			case n.Role == topology.ControlPlane:
-				masters = append(masters, n)
+				controlPlanes = append(controlPlanes, n)
 			default:
 				workers = append(workers, Machine{Spec: n.Spec})
 			}
 		}
-		r.together(workers, func(m Machine) error {
+		r.concurrently(workers, func(m Machine) error {
 			r.failed.add(c.turndown(ctx, m.Spec.Name))
 			return nil
 		})
-		for _, n := range slices.Backward(masters) {
+		for _, n := range slices.Backward(controlPlanes) {
 			r.failed.add(c.turndown(ctx, n.Name))
 		}
 		if err := r.failed.err(); err != nil {
@@ -101,12 +99,13 @@ func (c change) removeStep(name string) step.Step {
 
 // CleanLosses lists the nodes that Clean removes.
 func CleanLosses(ctx context.Context, o session.Selection) ([]string, error) {
-	return session.Get(ctx, o, session.Requirements{}, func(_ *session.Session, state topology.State) (all []string, err error) {
+	list := func(_ *session.Session, state topology.State) (all []string, err error) {
 		for _, n := range state.Running() {
 			all = append(all, nodeLoss(n.ClusterNode))
 		}
 		return all, nil
-	})
+	}
+	return session.Get(ctx, o, session.Requirements{}, list)
 }
 
 func nodeLoss(n topology.ClusterNode) string {
@@ -115,7 +114,10 @@ func nodeLoss(n topology.ClusterNode) string {
 
 // RemoveNode drains a node, removes it from its cluster, and turns its machine down. With force it does
 // not drain, and the machine need not answer.
-func RemoveNode(ctx context.Context, o session.Selection, name string, force bool, drain node.Drain, emit func(session.HostEvent)) error {
+func RemoveNode(
+	ctx context.Context, o session.Selection, name string, force bool, drain node.Drain,
+	emit func(session.HostEvent),
+) error {
 	return do(ctx, o, emit, func(c change) error {
 		n, err := c.removable(ctx, name, force, drain)
 		if err != nil {
@@ -132,7 +134,9 @@ func RemoveNode(ctx context.Context, o session.Selection, name string, force boo
 }
 
 // removable returns the node of this name, or the problems of its removal.
-func (c change) removable(ctx context.Context, name string, force bool, drain node.Drain) (topology.ClusterNode, error) {
+func (c change) removable(
+	ctx context.Context, name string, force bool, drain node.Drain,
+) (topology.ClusterNode, error) {
 	nodes := c.state.Topology(c.session.Name)
 	n, err := nodes.Pick(name)
 	if err != nil {
@@ -140,17 +144,21 @@ func (c change) removable(ctx context.Context, name string, force bool, drain no
 	}
 	is, _ := c.state.Node(n.Name)
 	switch {
-	case is.State == stateNew:
-		return n, &step.Problem{Name: "node-missing", Text: "machine " + n.Name + " is no node of the cluster", Remedy: "omit it from the file"}
+	case is.State == topology.StateNew:
+		return n, &step.Problem{Name: "node-missing", Text: "machine " + n.Name + " is no node of the cluster",
+			Remedy: "omit it from the file"}
 	case preflight.LastControlPlane(nodes, c.state, n):
-		return n, &step.Problem{Name: "last-control-plane", Text: n.Name + " is the last control plane that answers: without it there is no cluster",
+		return n, &step.Problem{Name: "last-control-plane",
+			Text:   n.Name + " is the last control plane that answers: without it there is no cluster",
 			Remedy: "use `kube-bootstrap cluster clean -f FILE`"}
 	case force:
 		return n, nil
 	case !is.Running():
-		return n, &step.Problem{Name: "node-off", Text: "machine " + n.Name + " does not answer", Remedy: "switch it on, or remove it with --force"}
+		return n, &step.Problem{Name: "node-off", Text: "machine " + n.Name + " does not answer",
+			Remedy: "switch it on, or remove it with --force"}
 	}
-	if err := errors.Join(preflight.CanRemove(nodes, c.state, n), preflight.LostQuorum(ctx, c.session, c.state)); err != nil {
+	lost := preflight.LostQuorum(ctx, c.session, c.state)
+	if err := errors.Join(preflight.CanRemove(nodes, c.state, n), lost); err != nil {
 		return n, err
 	}
 	object := node.Node{API: apiserver.Connect(ctx, c.session, n.Name), Name: n.Name}
@@ -161,22 +169,23 @@ func (c change) removable(ctx context.Context, name string, force bool, drain no
 // forget returns the step by which a control plane removes a node whose machine does not answer.
 func (c change) forget(n topology.ClusterNode) step.Step {
 	return step.Always(step.IDOf("forget", n.Name), "forget "+n.Name, func(ctx context.Context) error {
-		master, err := c.session.RunningControlPlane(ctx, n.Name)
+		controlPlane, err := c.session.RunningControlPlane(ctx, n.Name)
 		if err != nil {
 			return err
 		}
-		return remote.Run(ctx, c.session, master.Name, []string{"forget", n.Name}, nil)
+		return remote.Run(ctx, c.session, controlPlane.Name, []string{"forget", n.Name}, nil)
 	})
 }
 
 // NodeLosses lists what RemoveNode removes, or returns the problems of the removal.
 func NodeLosses(ctx context.Context, o session.Selection, name string, force bool, drain node.Drain) ([]string, error) {
-	return session.Get(ctx, o, session.Requirements{Needs: session.Nodes}, func(s *session.Session, state topology.State) ([]string, error) {
+	list := func(s *session.Session, state topology.State) ([]string, error) {
 		p, err := Of(s)
 		if err != nil {
 			return nil, err
 		}
 		n, err := change{s, p, state}.removable(ctx, name, force, drain)
 		return []string{nodeLoss(n)}, err
-	})
+	}
+	return session.Get(ctx, o, session.Requirements{Needs: session.Nodes}, list)
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -37,6 +38,7 @@ type Facts struct {
 	Docker    bool
 	Free      int64 // bytes in /var/lib
 	Role      string
+	Complete  bool   // the last run of master or worker there has succeeded
 	CAHash    string // of the cluster; "" on a machine that is part of none
 	Settings  config.Config
 	Digests   map[string]string // of the files below programDir
@@ -58,7 +60,7 @@ func (f Facts) state() string {
 	case f.Err != nil:
 		return stateOff
 	case !f.installed():
-		return stateNew
+		return topology.StateNew
 	}
 	return topology.StateRunning
 }
@@ -103,6 +105,16 @@ func (p *Provider) each(do func(name string) Facts) map[string]Facts {
 	return facts
 }
 
+// askAgain asks one machine after this run has changed it.
+func (p *Provider) askAgain(ctx context.Context, name string) Facts {
+	f := p.ask(ctx, name)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.facts = maps.Clone(p.facts) // others read the former ones
+	p.facts[name] = f
+	return f
+}
+
 func (p *Provider) ask(ctx context.Context, name string) Facts {
 	out, err := access.Output(ctx, p.Node(name), access.Script(factsScript, programDir)...)
 	if err != nil {
@@ -110,6 +122,9 @@ func (p *Provider) ask(ctx context.Context, name string) Facts {
 	}
 	return parseFacts(name, out, time.Now())
 }
+
+// factsEnd is the end of complete facts.
+const factsEnd = "\nend\n"
 
 // goArch are the architectures of uname as Go names them.
 var goArch = map[string]string{
@@ -126,7 +141,7 @@ func parseFacts(name, out string, now time.Time) (f Facts) {
 			f.Digests[path] = value
 		}
 	}
-	if _, ended := words["end"]; !ended {
+	if !strings.HasSuffix(out, factsEnd) {
 		return Facts{Err: fmt.Errorf("machine %s: its answer is not complete: %q", name, out)}
 	}
 	f.Arch, f.Kernel, f.HostName, f.MachineID = words["arch"], words["kernel"], words["hostname"], words["id"]
@@ -135,7 +150,7 @@ func parseFacts(name, out string, now time.Time) (f Facts) {
 	}
 	seconds, _ := strconv.ParseInt(words["clock"], 10, 64)
 	f.Clock = time.Unix(seconds, 0).Sub(now).Round(time.Second)
-	f.Docker, f.Role = words["docker"] != "", words["role"]
+	f.Docker, f.Role, f.Complete = words["docker"] != "", words["role"], words["complete"] != ""
 	kib, _ := strconv.ParseInt(words["free"], 10, 64)
 	f.Free = kib << 10
 	f.Err = f.decode(words)

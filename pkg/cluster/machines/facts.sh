@@ -13,10 +13,12 @@ say addresses "$(ip -4 -o addr show 2>/dev/null | sed -n 's/.*inet \([0-9.]*\).*
 [ ! -S /run/docker.sock ] && ! command -v dockerd >/dev/null || say docker yes
 say free "$(df -Pk /var/lib | sed -n '2p' | sed 's/  */ /g' | cut -d ' ' -f 4)"
 say role "$(cat /var/lib/kube-bootstrap/role 2>/dev/null)"
+[ ! -e /var/lib/kube-bootstrap/complete ] || say complete yes
 encoded settings /var/lib/kube-bootstrap/config.yaml
 encoded ca /etc/kubernetes/pki/ca.crt
 for file in bin/kube-bootstrap bundle.tar.zst; do
-	is=$(stat -c '%s %Y' "$1/$file" 2>/dev/null) && [ "$is" = "$(sed -n 2p "$1/$file.digest")" ] || continue
+	is=$(stat -c '%s %Y' "$1/$file" 2>/dev/null) || continue
+	[ "$is" = "$(sed -n 2p "$1/$file.digest")" ] || continue
 	say "digest:$file" "$(sed -n 1p "$1/$file.digest")"
 done
-say end
+echo end

@@ -17,10 +17,17 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
-// lockScript holds a lock as long as the connection lives, so that no killed run leaves one.
+// lockScript takes the lock of a machine, and holdScript holds it as long as the connection lives, so
+// that no killed run leaves one: the client sends a line every few seconds.
 //
 //go:embed lock.sh
 var lockScript string
+
+const holdScript = `while [ -n "$(timeout "$silence" head -c 1)" ]; do :; done`
+
+// lockedFacts is the script that takes the lock, prints the facts, and holds the lock. The facts are
+// those under the lock, and both need one round trip.
+func lockedFacts() string { return lockScript + "{\n" + factsScript + "} </dev/null\n" + holdScript }
 
 const (
 	lockPath   = "/run/kube-bootstrap-ssh.lock"
@@ -36,70 +43,93 @@ func holder() string {
 	if name == "" {
 		name = "user " + strconv.Itoa(os.Getuid())
 	}
-	return fmt.Sprintf("%s on %s, process %d, since %s", name, machine, os.Getpid(), time.Now().UTC().Format(time.RFC3339))
+	since := time.Now().UTC().Format(time.RFC3339)
+	return fmt.Sprintf("%s on %s, process %d, since %s", name, machine, os.Getpid(), since)
 }
 
-// lockAll takes the locks of all machines that answer. If another run has one, it returns an error that
-// names the holder, and holds none.
-func (p *Provider) lockAll(ctx context.Context, names []string) (release func(), err error) {
+// lockAll takes the locks of all machines that answer, and asks for their facts. If another run has a
+// lock, it returns an error that names the holder, and holds none.
+func (p *Provider) lockAll(ctx context.Context) (release func(), err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	release = func() { cancel(); running.Wait() }
-	errs := make([]error, len(names))
-	var taken sync.WaitGroup
-	for i, name := range names {
-		held := make(chan error, 1)
-		running.Go(func() { held <- p.hold(ctx, name, held) })
-		taken.Go(func() { errs[i] = <-held })
+	p.facts = p.each(func(name string) Facts {
+		if known := p.facts[name]; known.off() {
+			return known
+		}
+		found := make(chan Facts, 1)
+		running.Go(func() { found <- Facts{Err: p.hold(ctx, name, found)} })
+		return <-found
+	})
+	for _, m := range p.choice.Machines {
+		if held := p.facts[m.Spec.Name].Err; errors.Is(held, host.ErrLocked) {
+			err = errors.Join(err, held)
+		}
 	}
-	taken.Wait()
-	if err := errors.Join(errs...); err != nil {
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
 		release()
 		return nil, err
 	}
 	return release, nil
 }
 
-// hold holds the lock of one machine until ctx ends. It sends nil to held once it has the lock.
-func (p *Provider) hold(ctx context.Context, name string, held chan<- error) error {
+// hold holds the lock of one machine until ctx ends. It sends the facts once it has the lock.
+func (p *Provider) hold(ctx context.Context, name string, found chan<- Facts) error {
+	if err := p.access[name].Connect(ctx); err != nil {
+		return err
+	}
 	in, beats := io.Pipe()
 	defer in.Close()
 	stop := context.AfterFunc(ctx, func() { _ = beats.Close() })
 	defer stop()
-	go beat(beats)
+	go beat(ctx, beats)
 	var said bytes.Buffer
-	args := access.Script(lockScript, lockPath, holder(), strconv.Itoa(int(lockSilent.Seconds())))
+	args := access.Script(lockedFacts(), lockPath, holder(), strconv.Itoa(int(lockSilent.Seconds())), programDir)
 	err := p.Node(name).Exec(context.WithoutCancel(ctx), host.Command{
-		Args: args, Stdin: in, Stdout: &lockedWriter{held: held}, Stderr: &said,
+		Args: args, Stdin: in, Stdout: &factsWriter{name: name, found: found}, Stderr: &said,
 	})
+	reason := strings.TrimSpace(said.String())
 	if exit, ok := errors.AsType[*access.ExitError](err); ok && exit.Code == lockBusy {
-		return fmt.Errorf("machine %s: %w, %s", name, host.ErrLocked, strings.TrimSpace(said.String()))
+		return fmt.Errorf("machine %s: %w, %s", name, host.ErrLocked, reason)
 	}
 	if err == nil {
-		err = fmt.Errorf("machine %s: the lock ended", name)
+		err = errors.New("it ended")
 	}
-	return fmt.Errorf("lock: %w", err)
+	return fmt.Errorf("machine %s: lock: %w: %s", name, err, reason)
 }
 
-// lockedWriter reports the first output of lockScript.
-type lockedWriter struct {
-	once sync.Once
-	held chan<- error
+// factsWriter passes the facts on once they are complete.
+type factsWriter struct {
+	name  string
+	text  []byte
+	found chan<- Facts
 }
 
-func (l *lockedWriter) Write(p []byte) (int, error) {
-	l.once.Do(func() { l.held <- nil })
+func (w *factsWriter) Write(p []byte) (int, error) {
+	w.text = append(w.text, p...)
+	if bytes.HasSuffix(w.text, []byte(factsEnd)) {
+		w.found <- parseFacts(w.name, string(w.text), time.Now())
+	}
 	return len(p), nil
 }
 
-// beat sends a sign of life until the pipe is closed.
-func beat(to *io.PipeWriter) {
+// beat sends a sign of life until ctx ends or the pipe is closed.
+func beat(ctx context.Context, to *io.PipeWriter) {
 	ticker := time.NewTicker(beatEvery)
 	defer ticker.Stop()
 	for {
 		if _, err := io.WriteString(to, "alive\n"); err != nil {
 			return
 		}
-		<-ticker.C
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
 	}
 }

@@ -1,13 +1,17 @@
-# Holds the lock of a machine as long as the connection lives: the client sends a line every few
-# seconds. $1 is the file, $2 the holder, for the error of others, $3 the seconds of silence.
+# Takes the lock of a machine. $1 is the file, $2 the holder, for the error of others, $3 the seconds of
+# silence of the client that end the lock. The scripts that follow get the other arguments. A system
+# without Linux gets no lock: it cannot become a node.
+lock=$1 holder=$2 silence=$3
+shift 3
 umask 077
-while :; do
-	exec 9>>"$1"
-	flock -n 9 || { echo "held by $(cat "$1")" >&2; exit 75; }
-	[ "$1" -ef /proc/$$/fd/9 ] && break # the former holder has removed the file
-done
-echo "$2" >"$1"
-trap 'rm -f "$1"' EXIT
-trap 'exit 0' HUP INT TERM
-echo locked
-while [ -n "$(timeout "$3" head -c 1)" ]; do :; done
+if [ "$(uname -s)" = Linux ]; then
+	command -v flock >/dev/null || { echo "the program flock is missing: install util-linux" >&2; exit 1; }
+	while :; do
+		exec 9>>"$lock"
+		flock -n 9 || { echo "held by $(cat "$lock")" >&2; exit 75; }
+		[ "$lock" -ef /proc/$$/fd/9 ] && break # the former holder has removed the file
+	done
+	echo "$holder" >"$lock"
+	trap 'rm -f "$lock"' EXIT
+	trap 'exit 0' HUP INT TERM
+fi

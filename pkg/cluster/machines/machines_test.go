@@ -60,16 +60,16 @@ func TestALockNamesItsHolder(t *testing.T) {
 	key := user(t)
 	first, second := sshtest.Start(t, sshtest.Limits{}, key), sshtest.Start(t, sshtest.Limits{}, key)
 	p, other := board(t, first), board(t, second)
-	release, err := p.lockAll(t.Context(), []string{"board"})
+	release, err := p.lockAll(t.Context())
 	must.NoError(t, err)
-	_, err = other.lockAll(t.Context(), []string{"board"})
+	_, err = other.lockAll(t.Context())
 	if !errors.Is(err, host.ErrLocked) || !strings.Contains(err.Error(), "machine board: ") ||
 		!strings.Contains(err.Error(), "process "+strconv.Itoa(os.Getpid())) {
 		t.Errorf("got %v", err)
 	}
 	first.Cut()
 	must.Until(t, "the lock is free", func() bool {
-		free, err := other.lockAll(t.Context(), []string{"board"})
+		free, err := other.lockAll(t.Context())
 		if err == nil {
 			free()
 		}
@@ -84,7 +84,8 @@ func TestALockNamesItsHolder(t *testing.T) {
 func TestFactsOfAMachine(t *testing.T) {
 	p := board(t, sshtest.Start(t, sshtest.Limits{}, user(t)))
 	f := p.ask(t.Context(), "board")
-	if f.Err != nil || f.Kernel != "Linux" || f.HostName == "" || f.Free == 0 || f.Clock.Abs() > time.Minute || f.installed() {
+	if f.Err != nil || f.Kernel != "Linux" || f.HostName == "" || f.Free == 0 || f.Clock.Abs() > time.Minute ||
+		f.installed() {
 		t.Errorf("%+v", f)
 	}
 }
@@ -92,7 +93,8 @@ func TestFactsOfAMachine(t *testing.T) {
 func TestAFileThatWasBegunIsContinued(t *testing.T) {
 	p := board(t, sshtest.Start(t, sshtest.Limits{}, user(t)))
 	dir := t.TempDir()
-	u := upload{from: must.Write(t, filepath.Join(dir, "from"), "0123456789"), to: filepath.Join(dir, "to"), mode: 0o640}
+	from := must.Write(t, filepath.Join(dir, "from"), "0123456789")
+	u := upload{from: from, to: filepath.Join(dir, "to"), mode: 0o640}
 	const digest = "84d89877f0d4041efb6bf91a16f0248f2fd573e6af05c19f96bedb9f882f7882"
 	must.Write(t, u.to+".part-"+digest, "01234")
 	must.Write(t, u.to+".part-other", "of another file")
@@ -140,17 +142,37 @@ func TestProblemsOfMachines(t *testing.T) {
 		"only a worker knows the cluster":  {off, found("b"), member("c", "worker", "x"), "", "control-plane-off"},
 		"this machine knows the cluster":   {found("a"), off, found("c"), "x", "control-plane-off"},
 		"the cluster was removed":          {found("a"), found("b"), found("c"), "x", ""},
-		"two clusters":                     {member("a", "master", "x"), member("b", "master", "y"), found("c"), "", "other-cluster"},
-		"another role":                     {member("a", "master", "x"), found("b"), member("c", "master", "x"), "", "role"},
-		"another name": {member("a", "master", "x"), changed(member("b", "master", "x"), func(f *Facts) { f.HostName = "z" }), found("c"),
-			"", "node-name"},
-		"one machine twice": {found("a"), changed(found("b"), func(f *Facts) { f.MachineID = "id of a" }), found("c"), "", "machine-id"},
+		"two clusters": {
+			member("a", "master", "x"), member("b", "master", "y"), found("c"), "", "other-cluster",
+		},
+		"another role": {member("a", "master", "x"), found("b"), member("c", "master", "x"), "", "role"},
+		"another name": {
+			member("a", "master", "x"), changed(member("b", "master", "x"), func(f *Facts) { f.HostName = "z" }),
+			found("c"), "", "node-name",
+		},
+		"another name than the recorded one": {
+			member("a", "master", "x"),
+			changed(member("b", "master", "x"), func(f *Facts) { f.Settings.HostName = "z" }), found("c"), "",
+			"node-name",
+		},
+		"a recorded name that is not that of the system": {
+			member("a", "master", "x"), changed(member("b", "master", "x"), func(f *Facts) {
+				f.Settings.HostName, f.HostName = "b", "z"
+			}), found("c"), "", "",
+		},
+		"one machine twice": {
+			found("a"), changed(found("b"), func(f *Facts) { f.MachineID = "id of a" }), found("c"), "",
+			"machine-id",
+		},
 		"several problems at once": {changed(found("a"), func(f *Facts) { f.Clock = time.Hour }),
-			changed(found("b"), func(f *Facts) { f.Docker, f.Free = false, 1 }), changed(found("c"), func(f *Facts) { f.Arch = "arm64" }),
+			changed(found("b"), func(f *Facts) { f.Docker, f.Free = false, 1 }),
+			changed(found("c"), func(f *Facts) { f.Arch = "arm64" }),
 			"", "clock docker disk-space architecture"},
 	} {
 		r := request{facts: map[string]Facts{"a": c.a, "b": c.b, "c": c.c}, caHash: c.known, program: onlyAMD64}
-		for name, role := range map[string]topology.Role{"a": topology.ControlPlane, "b": topology.ControlPlane, "c": topology.Worker} {
+		for name, role := range map[string]topology.Role{
+			"a": topology.ControlPlane, "b": topology.ControlPlane, "c": topology.Worker,
+		} {
 			r.machines = append(r.machines, Machine{Spec: topology.Spec{Name: name, Role: role}})
 		}
 		slices.SortFunc(r.machines, func(a, b Machine) int { return strings.Compare(a.Spec.Name, b.Spec.Name) })

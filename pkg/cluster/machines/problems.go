@@ -53,19 +53,24 @@ func (r request) machineProblems(m Machine, f Facts) (errs []error) {
 		return append(errs, problem(m, "system", "it runs "+f.Kernel, "use a machine with Linux"))
 	}
 	if err := r.program(f.Arch); err != nil {
-		errs = append(errs, problem(m, "architecture", err.Error(), "run the command on a machine of this architecture"))
+		errs = append(errs, problem(m, "architecture", err.Error(),
+			"run the command on a machine of this architecture"))
 	}
 	if !f.Docker {
 		errs = append(errs, problem(m, "docker", "it has no Docker", "install Docker, such as the package docker.io"))
 	}
 	if f.Clock.Abs() > mostSkew {
-		errs = append(errs, problem(m, "clock", fmt.Sprintf("its clock differs by %s from that of this machine", f.Clock), "set the clocks, such as with NTP"))
+		errs = append(errs, problem(m, "clock", fmt.Sprintf("its clock differs by %s from that of this machine", f.Clock),
+			"set the clocks, such as with NTP"))
 	}
 	if !f.Addr.IsValid() {
-		errs = append(errs, problem(m, "address", "its address is unknown: the connection does not end at an address of it", "use an address of the machine, and no port that is forwarded to it"))
+		errs = append(errs, problem(m, "address",
+			"its address is unknown: the connection does not end at an address of it",
+			"use an address of the machine, and no port that is forwarded to it"))
 	}
 	if need := r.bundle + leastFree; !f.installed() && f.Free < need {
-		errs = append(errs, problem(m, "disk-space", fmt.Sprintf("/var/lib has %d MiB, and %d MiB are necessary", f.Free>>20, need>>20), "free space"))
+		errs = append(errs, problem(m, "disk-space",
+			fmt.Sprintf("/var/lib has %d MiB, and %d MiB are necessary", f.Free>>20, need>>20), "free space"))
 	}
 	return append(errs, roleProblems(m, f)...)
 }
@@ -75,12 +80,13 @@ func roleProblems(m Machine, f Facts) (errs []error) {
 	if !f.installed() {
 		return nil
 	}
-	remedy := "correct the file, or remove the node first with `kube-bootstrap turndown` there"
 	if f.Role != string(m.Spec.Role) {
-		errs = append(errs, problem(m, "role", "it is set up with the role "+f.Role, remedy))
+		errs = append(errs, problem(m, "role", "it is set up with the role "+f.Role,
+			"correct the file, or remove the node first with `kube-bootstrap turndown` there"))
 	}
 	if f.nodeName() != m.Spec.Name {
-		errs = append(errs, problem(m, "node-name", "its node has the name "+f.nodeName(), remedy))
+		errs = append(errs, problem(m, "node-name", "its node has the name "+f.nodeName()+", which cannot change",
+			"write name: "+f.nodeName()+" into the file, or remove the node first with `kube-bootstrap turndown` there"))
 	}
 	return errs
 }
@@ -97,7 +103,8 @@ func (r request) twice() (errs []error) {
 			}
 			if other := seen[key]; other != "" {
 				errs = append(errs, problem(m, what, "it has the "+key+", as machine "+other,
-					"correct the addresses; copies of one disk need a new /etc/machine-id each (`systemd-machine-id-setup`)"))
+					"correct the addresses; copies of one disk need a new /etc/machine-id each "+
+						"(`systemd-machine-id-setup`)"))
 			}
 			seen[key] = m.Spec.Name
 		}
@@ -105,13 +112,16 @@ func (r request) twice() (errs []error) {
 	return errs
 }
 
-// leader returns the control plane that the others join: one that is part of the cluster, or else the
-// first one. It reports whether the cluster exists.
-func (r request) leader() (leader Machine, exists bool) {
-	for _, m := range r.machines {
-		f := r.facts[m.Spec.Name]
-		if m.Spec.Role == topology.ControlPlane && f.state() == topology.StateRunning && (r.caHash == "" || f.CAHash == r.caHash) {
-			return m, true
+// first returns the control plane that the others join: one that is part of the cluster and complete, or
+// else one that is part of it, or else the first one of the file. It reports whether the cluster exists.
+func (r request) first() (first Machine, exists bool) {
+	for _, complete := range []bool{true, false} {
+		for _, m := range r.machines {
+			f := r.facts[m.Spec.Name]
+			known := r.caHash == "" || f.CAHash == r.caHash
+			if m.Spec.Role == topology.ControlPlane && f.installed() && f.Complete == complete && known {
+				return m, true
+			}
 		}
 	}
 	at := slices.IndexFunc(r.machines, func(m Machine) bool { return m.Spec.Role == topology.ControlPlane })
@@ -142,7 +152,8 @@ func (r request) otherClusters() (errs []error) {
 	for _, m := range r.machines {
 		f := r.facts[m.Spec.Name]
 		if f.installed() && f.CAHash != "" && f.CAHash != hash {
-			errs = append(errs, problem(m, "other-cluster", "it is part of another cluster, with the authority "+f.CAHash,
+			errs = append(errs, problem(m, "other-cluster",
+				"it is part of another cluster, with the authority "+f.CAHash,
 				"remove it from that cluster with `kube-bootstrap turndown` there"))
 		}
 	}
@@ -152,7 +163,7 @@ func (r request) otherClusters() (errs []error) {
 // unknownCluster returns the problem that a new cluster would begin although one may exist: a control
 // plane that does not answer may have it.
 func (r request) unknownCluster() []error {
-	leader, exists := r.leader()
+	first, exists := r.first()
 	if exists {
 		return nil
 	}
@@ -170,9 +181,10 @@ func (r request) unknownCluster() []error {
 		return []error{&step.Problem{Name: "control-plane-off", Firm: true,
 			Text:   "the cluster exists, and no control plane of it answers: " + strings.Join(off, ", "),
 			Remedy: "switch one on, and run the command again"}}
-	case slices.Contains(off, leader.Spec.Name):
+	case slices.Contains(off, first.Spec.Name):
 		return []error{&step.Problem{Name: "control-plane-off", Firm: true,
-			Text:   "machine " + leader.Spec.Name + ", the first control plane, does not answer, and no other machine knows the cluster",
+			Text: "machine " + first.Spec.Name +
+				", the first control plane, does not answer, and no other machine knows the cluster",
 			Remedy: "switch it on; if it never was part of the cluster, write another control plane first"}}
 	}
 	return nil

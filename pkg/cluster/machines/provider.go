@@ -107,11 +107,8 @@ func Of(s *session.Session) (*Provider, error) {
 	return p, nil
 }
 
-// States of machines, beside topology.StateRunning.
-const (
-	stateOff = "off" // it does not answer
-	stateNew = "new" // it answers, and is no part of a cluster
-)
+// stateOff is the State of a machine that does not answer, beside those of topology.
+const stateOff = "off"
 
 // Clusters returns the cluster of the file.
 func (p *Provider) Clusters(ctx context.Context) ([]provider.ClusterInfo, error) {

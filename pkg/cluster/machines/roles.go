@@ -3,17 +3,14 @@ package machines
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
+	"path/filepath"
 	"slices"
 	"sync"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/access"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/joining"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -40,25 +37,12 @@ func (f *failures) err() error {
 	return &Partly{f.all}
 }
 
-// prepare sends the program to all machines, and runs the preflight of the new ones. Their problems are
-// an error before any machine gets a role.
-func (r *run) prepare(ctx context.Context, chosen []Machine) error {
-	errs := r.together(chosen, func(m Machine) error {
-		path, err := r.options.Program(r.facts[m.Spec.Name].Arch)
-		if err != nil {
-			return err
-		}
-		put := upload{path, programFile, 0o755}.step(r.provider, m.Spec.Name, r.uploads)
-		if err := r.apply(ctx, m.Spec.Name, step.Plan{{put}}); err != nil {
-			return err
-		}
-		return r.preflight(ctx, m)
-	})
-	return errors.Join(errs...)
-}
+// DefaultConcurrency is the default of Options.Concurrency.
+const DefaultConcurrency = 30
 
-// together calls do for machines, for as many at the same time as the options allow.
-func (r *run) together(all []Machine, do func(Machine) error) []error {
+// concurrently calls do for machines, for as many at the same time as the options allow. It returns the
+// errors in the order of the machines.
+func (r *run) concurrently(all []Machine, do func(Machine) error) []error {
 	slots := make(chan struct{}, cmp.Or(r.options.Concurrency, DefaultConcurrency))
 	errs := make([]error, len(all))
 	var running sync.WaitGroup
@@ -73,60 +57,71 @@ func (r *run) together(all []Machine, do func(Machine) error) []error {
 	return errs
 }
 
-// DefaultConcurrency is the default of Options.Concurrency.
-const DefaultConcurrency = 30
-
-// preflight runs `kube-bootstrap preflight` on a machine that is part of no cluster yet. What a new
-// cluster cannot tell a worker yet is checked when it joins.
-func (r *run) preflight(ctx context.Context, m Machine) error {
-	f := r.facts[m.Spec.Name]
-	if f.installed() {
-		return nil
-	}
-	args := []string{r.provider.ProgramPath(), "preflight", "master", "-o", "json", "--host-name=" + m.Spec.Name, "--ip-address=" + f.Addr.String()}
-	args = append(args, r.options.MasterArgs...)
-	out, err := access.Output(ctx, r.provider.Node(m.Spec.Name), args...)
-	var report struct {
-		Items []struct{ Problems []step.Problem }
-	}
-	if json.Unmarshal([]byte(out), &report) != nil {
-		return fmt.Errorf("machine %s: preflight: %w", m.Spec.Name, err)
-	}
-	var errs []error
-	for _, check := range report.Items {
-		for _, p := range check.Problems {
-			if p.Name == "" || slices.Contains(laterProblems, p.Name) {
-				continue
-			}
-			p.Text = "machine " + m.Spec.Name + ": " + p.Text
-			errs = append(errs, &p)
+// setUpFirst sets up the first control plane, without which no other machine can join.
+func (r *run) setUpFirst(ctx context.Context, ready []Machine) error {
+	if !slices.ContainsFunc(ready, r.isFirst) {
+		if r.exists {
+			return nil
 		}
+		return r.failed.err()
 	}
-	return errors.Join(errs...)
+	r.failed.add(r.apply(ctx, r.first.Spec.Name, r.firstPlan()))
+	if !r.exists {
+		return r.failed.err()
+	}
+	return nil
 }
 
-// laterProblems are the problems of a machine without images. It gets them with its role.
-var laterProblems = []string{"images"}
+func (r *run) isFirst(m Machine) bool { return m.Spec.Name == r.first.Spec.Name }
 
-// further sets up the other control planes, one after the other, because each is a new member of etcd.
-// It reports whether one has joined.
-func (r *run) further(ctx context.Context, join *joining.Joining, chosen []Machine) (joined bool) {
+// firstPlan returns the plan of the first control plane, which is the source of the images for all others.
+func (r *run) firstPlan() step.Plan {
+	first := r.join.First
+	if r.same[first.Name] {
+		return nil
+	}
+	files, args := r.manifests(), r.command(r.first)
+	if r.options.Bundle != "" {
+		files = append(files, r.bundle().step(r.provider, first.Name, r.uploads))
+		args = append(args, "--bundle", programDir+"/"+bundleFile)
+	}
+	return step.Plan{files, {r.roleStep(first, args)}}
+}
+
+func (r *run) bundle() upload { return upload{r.options.Bundle, bundleFile, 0o644} }
+
+// manifests returns the steps that send the files of the first control plane.
+func (r *run) manifests() (steps []step.Step) {
+	on := r.first.Spec.Name
+	for _, f := range r.options.Files {
+		title := "put " + filepath.Base(f.From) + " on " + on
+		steps = append(steps, remote.Put(r.session, step.IDOf("put", f.To), title, on, f))
+	}
+	return steps
+}
+
+// furtherControlPlanes sets up the other control planes, one after the other, because each is a member
+// of etcd. It reports whether one has joined.
+func (r *run) furtherControlPlanes(ctx context.Context, ready []Machine) (joined bool) {
 	var fresh []step.Step
-	for _, m := range chosen {
-		if m.Spec.Role != topology.ControlPlane || m.Spec.Name == r.leader.Spec.Name {
+	for _, m := range ready {
+		if m.Spec.Role != topology.ControlPlane || r.isFirst(m) || r.same[m.Spec.Name] {
 			continue
 		}
-		if r.facts[m.Spec.Name].installed() {
-			r.failed.add(r.apply(ctx, m.Spec.Name, step.Plan{{r.again(join, m)}}))
+		n := r.join.Nodes.Node(m.Spec.Name)
+		if r.facts[m.Spec.Name].Complete {
+			r.failed.add(r.apply(ctx, n.Name, step.Plan{{r.roleStep(n, r.command(m))}}))
 			continue
 		}
-		fresh = append(fresh, join.Step(join.Nodes.Node(m.Spec.Name)))
+		fresh = append(fresh, r.join.Step(n))
 	}
-	if len(fresh) == 0 {
-		return false
-	}
-	defer join.Revoke(ctx)
-	if err := r.session.Run(ctx, step.Plan{{join.OpenControlPlanes()}}); err != nil {
+	return len(fresh) > 0 && r.joinControlPlanes(ctx, fresh)
+}
+
+// joinControlPlanes lets control planes join with one token. It reports whether one has joined.
+func (r *run) joinControlPlanes(ctx context.Context, fresh []step.Step) (joined bool) {
+	defer r.join.Revoke(ctx)
+	if err := r.session.Run(ctx, step.Plan{{r.join.OpenControlPlanes()}}); err != nil {
 		r.failed.add(err)
 		return false
 	}
@@ -135,46 +130,60 @@ func (r *run) further(ctx context.Context, join *joining.Joining, chosen []Machi
 		r.failed.add(err)
 		joined = joined || err == nil
 	}
-	r.failed.add(r.session.Run(ctx, step.Plan{{join.CloseControlPlanes()}}))
+	r.failed.add(r.session.Run(ctx, step.Plan{{r.join.CloseControlPlanes()}}))
 	return joined
 }
 
-func (r *run) workers(ctx context.Context, join *joining.Joining, chosen []Machine) {
-	workers := slices.DeleteFunc(slices.Clone(chosen), func(m Machine) bool { return m.Spec.Role == topology.ControlPlane })
-	r.together(workers, func(m Machine) error {
-		one := join.Step(join.Nodes.Node(m.Spec.Name))
-		if r.facts[m.Spec.Name].installed() && !r.marksDiffer(m) {
-			one = r.again(join, m)
+func (r *run) workers(ctx context.Context, ready []Machine) {
+	workers := slices.DeleteFunc(slices.Clone(ready), func(m Machine) bool {
+		return m.Spec.Role == topology.ControlPlane || r.same[m.Spec.Name]
+	})
+	r.concurrently(workers, func(m Machine) error {
+		n := r.join.Nodes.Node(m.Spec.Name)
+		one := r.join.Step(n)
+		if r.joined(m) {
+			one = r.roleStep(n, r.command(m))
 		}
-		r.failed.add(r.apply(ctx, m.Spec.Name, step.Plan{{one}}))
+		r.failed.add(r.apply(ctx, n.Name, step.Plan{{one}}))
 		return nil
 	})
 }
 
-// marksDiffer reports whether a worker gets other labels or taints, which a control plane applies.
-func (r *run) marksDiffer(m Machine) bool {
-	is := r.facts[m.Spec.Name].Settings
-	return !slices.Equal(is.NodeLabels, m.Settings.NodeLabels) || !slices.Equal(is.NodeTaints, m.Settings.NodeTaints)
+// joined reports whether a machine needs no token: its last run has succeeded, and no control plane
+// must apply other labels or taints.
+func (r *run) joined(m Machine) bool {
+	f := r.facts[m.Spec.Name]
+	return f.Complete && (f.Role == config.RoleControlPlane || !r.labelsDiffer(m))
 }
 
-// again returns the step that runs the role of a node that has joined. It needs no token.
-func (r *run) again(join *joining.Joining, m Machine) step.Step {
-	n, args := join.Nodes.Node(m.Spec.Name), []string{"worker"}
-	more := r.options.WorkerArgs
-	if n.Role == topology.ControlPlane {
-		args, more = []string{"master", "--join"}, r.options.MasterArgs
-		if join.Nodes.OnlyControlPlanes() {
-			args = append(args, "--no-dedicated")
+// labelsDiffer reports whether a worker gets other labels or taints, which a control plane applies.
+func (r *run) labelsDiffer(m Machine) bool {
+	is := r.facts[m.Spec.Name].Settings
+	return !slices.Equal(is.NodeLabels, m.Settings.NodeLabels) ||
+		!slices.Equal(is.NodeTaints, m.Settings.NodeTaints)
+}
+
+// command returns the host command of a machine without a token: that of the first control plane, and
+// of nodes that have joined. A host knows which control plane it has joined.
+func (r *run) command(m Machine) []string {
+	args := r.join.Nodes.Node(m.Spec.Name).Spec.Args
+	if m.Spec.Role == topology.Worker {
+		first := r.join.First.Addr
+		if known := r.facts[m.Spec.Name].Settings.MasterIP; known.IsValid() {
+			first = known
 		}
+		return slices.Concat([]string{"worker", "--master-ip", first.String()}, r.options.WorkerArgs, args)
 	}
-	args = append(args, "--master-ip", join.First.Addr.String())
-	args = slices.Concat(args, more, n.Spec.Args)
+	command := []string{"master"}
+	if r.join.Nodes.OnlyControlPlanes() {
+		command = append(command, "--no-dedicated")
+	}
+	return slices.Concat(command, r.options.MasterArgs, args)
+}
+
+// roleStep returns the step that runs a host command.
+func (r *run) roleStep(n topology.ClusterNode, args []string) step.Step {
 	return joining.RoleStep(n, func(ctx context.Context, n topology.ClusterNode) error {
 		return remote.Run(ctx, r.session, n.Name, args, nil)
 	})
-}
-
-// removeFiles removes what Up has sent to a machine.
-func removeFiles(ctx context.Context, on access.Connection) error {
-	return on.Exec(ctx, host.Command{Args: []string{"rm", "-rf", programDir}})
 }

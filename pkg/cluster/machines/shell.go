@@ -3,6 +3,7 @@ package machines
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/access"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
@@ -10,6 +11,38 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/ssh"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
+
+// Only restricts a selection of machines to one, so that no other machine needs to answer. A selection
+// of containers stays as it is.
+func Only(o session.Selection, name string) (session.Selection, error) {
+	all, ok := o.Provider.(Choice)
+	if !ok {
+		return o, nil
+	}
+	if err := Listed(o, name); err != nil {
+		return o, err
+	}
+	one := all
+	one.Machines = slices.DeleteFunc(slices.Clone(all.Machines), func(m Machine) bool { return m.Spec.Name != name })
+	o.Provider = one
+	return o, nil
+}
+
+// Inspect returns what was found on one machine.
+func Inspect(ctx context.Context, o session.Selection, name string) (Facts, error) {
+	o, err := Only(o, name)
+	if err != nil {
+		return Facts{}, err
+	}
+	return session.Get(ctx, o, session.Requirements{}, func(s *session.Session, _ topology.State) (Facts, error) {
+		p, err := Of(s)
+		if err != nil {
+			return Facts{}, err
+		}
+		facts, err := p.Facts(ctx)
+		return facts[name], errors.Join(err, facts[name].Err)
+	})
+}
 
 // ShellOn runs a command on a machine in a new terminal. Its status is an *access.ExitError. It needs
 // only this machine to answer.
@@ -23,12 +56,10 @@ func ShellOn(ctx context.Context, o session.Selection, name string, shell ssh.Sh
 	if err != nil {
 		return err
 	}
-	m := p.access[name]
-	if m == nil {
-		_, err := topology.Observed(p.listed()).Topology(s.Name).Pick(name)
+	if err := Listed(o, name); err != nil {
 		return err
 	}
-	err = m.Shell(ctx, shell)
+	err = p.access[name].Shell(ctx, shell)
 	if code, ok := errors.AsType[ssh.ExitCode](err); ok {
 		return &access.ExitError{Node: name, Code: int(code), Err: err}
 	}
@@ -38,7 +69,8 @@ func ShellOn(ctx context.Context, o session.Selection, name string, shell ssh.Sh
 // listed returns the nodes of the file, without a connection to any.
 func (p *Provider) listed() (all []topology.NodeState) {
 	for _, m := range p.choice.Machines {
-		all = append(all, topology.NodeState{ClusterNode: topology.ClusterNode{Name: m.Spec.Name, Role: m.Spec.Role, Spec: m.Spec}})
+		node := topology.ClusterNode{Name: m.Spec.Name, Role: m.Spec.Role, Spec: m.Spec}
+		all = append(all, topology.NodeState{ClusterNode: node})
 	}
 	return all
 }

@@ -26,18 +26,21 @@ type upload struct {
 	mode     os.FileMode
 }
 
-// step returns the step that sends the file, unless the machine has it by its digest.
-func (u upload) step(p *Provider, name string, uploads chan struct{}) step.Step {
-	differs := func(ctx context.Context) (bool, error) {
-		facts, err := p.Facts(ctx)
-		if err != nil {
-			return false, err
-		}
-		digest, err := remote.Sum(u.from)
-		return facts[name].Digests[u.to] != digest, err
+// differs reports whether a machine does not have the file, by its digest.
+func (u upload) differs(ctx context.Context, p *Provider, name string) (bool, error) {
+	facts, err := p.Facts(ctx)
+	if err != nil {
+		return false, err
 	}
-	title := "put " + u.to + " on " + name
-	return step.When(step.IDOf("put", u.to, name), title, "write "+name+":"+programDir+"/"+u.to, differs, func(ctx context.Context) error {
+	digest, err := remote.Sum(u.from)
+	return facts[name].Digests[u.to] != digest, err
+}
+
+// step returns the step that sends the file, unless the machine has it.
+func (u upload) step(p *Provider, name string, uploads chan struct{}) step.Step {
+	todo := "write " + name + ":" + programDir + "/" + u.to
+	differs := func(ctx context.Context) (bool, error) { return u.differs(ctx, p, name) }
+	put := func(ctx context.Context) error {
 		select {
 		case uploads <- struct{}{}:
 			defer func() { <-uploads }()
@@ -45,7 +48,8 @@ func (u upload) step(p *Provider, name string, uploads chan struct{}) step.Step 
 			return context.Cause(ctx)
 		}
 		return u.send(ctx, p.Node(name), programDir+"/"+u.to)
-	}).Waiting()
+	}
+	return step.When(step.IDOf("put", u.to, name), "put "+u.to+" on "+name, todo, differs, put).Waiting()
 }
 
 func (u upload) send(ctx context.Context, to access.Connection, path string) error {
@@ -58,7 +62,8 @@ func (u upload) send(ctx context.Context, to access.Connection, path string) err
 		return err
 	}
 	defer file.Close()
-	there, err := access.Output(ctx, to, access.Script(`stat -c %s "$1" 2>/dev/null || echo 0`, path+".part-"+digest)...)
+	size := access.Script(`stat -c %s "$1" 2>/dev/null || echo 0`, path+".part-"+digest)
+	there, err := access.Output(ctx, to, size...)
 	if err != nil {
 		return err
 	}
@@ -73,7 +78,8 @@ func (u upload) send(ctx context.Context, to access.Connection, path string) err
 	if err != nil {
 		return err
 	}
-	in := &counted{Reader: file, sent: begun, total: info.Size(), report: func(sent, total int64) { step.Report(ctx, "send", sent, total) }}
+	report := func(sent, total int64) { step.Report(ctx, "send", sent, total) }
+	in := &counted{Reader: file, sent: begun, total: info.Size(), report: report}
 	args := access.Script(putScript, path, fmt.Sprintf("%04o", u.mode), digest, strconv.FormatInt(begun, 10))
 	return to.Exec(ctx, host.Command{Args: args, Stdin: in})
 }

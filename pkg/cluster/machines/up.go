@@ -8,7 +8,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/apiserver"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/joining"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/kubeconfig"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
@@ -20,13 +22,22 @@ import (
 // Options describe a cluster of machines. The machines are those of the provider.
 type Options struct {
 	session.Selection
-	Concurrency int    // workers that are set up at the same time
+	Concurrency int    // machines that are set up at the same time
 	Only        string // set up only this node; "": all
 	Bundle      string // the images, for the first control plane; "": it finds them itself
 	Program     func(arch string) (path string, err error)
 	Files       []remote.FileCopy // that the first control plane gets, such as manifests
 	MasterArgs  []string          // further arguments of `kube-bootstrap master`
 	WorkerArgs  []string          // further arguments of `kube-bootstrap worker`
+	Kubeconfig  string            // file of this machine that gets the administrator's kubeconfig; "": none
+	Prune       bool              // remove the nodes of the cluster that the file does not have
+}
+
+// Result is the cluster after Up.
+type Result struct {
+	Nodes   []apiserver.NodeStatus // as the API server reports them
+	Absent  []string               // nodes that the file does not have
+	Context string                 // the context of the kubeconfig; "" if no file got it
 }
 
 // mostUploads is the number of files that leave this machine at the same time.
@@ -47,29 +58,33 @@ type run struct {
 	provider *Provider
 	facts    map[string]Facts
 	request  request
-	leader   Machine
-	exists   bool // the cluster exists
+	first    Machine // the control plane that the others join
+	exists   bool    // the cluster exists
+	join     *joining.Joining
 	uploads  chan struct{}
+	sent     sync.Map        // names of the new machines to which this run has sent files
+	same     map[string]bool // machines on which their role would change nothing
 	failed   failures
 }
 
 // Up makes the machines the nodes of one cluster, or completes it. It changes nothing if any machine
 // has a problem. A machine that does not answer, or fails, stops no other: then the error is Partly.
-func Up(ctx context.Context, o Options, emit func(session.HostEvent)) error {
+func Up(ctx context.Context, o Options, emit func(session.HostEvent)) (Result, error) {
 	s, err := session.Open(o.Selection, emit)
 	if err != nil {
-		return err
+		return Result{}, err
 	}
 	defer s.Close()
 	r, release, err := begin(ctx, o, s)
 	if err != nil {
-		return err
+		return Result{}, err
 	}
 	defer release()
 	if err := r.up(ctx); err != nil {
-		return err
+		return Result{}, err
 	}
-	return errors.Join(r.keepHash(ctx), kubeconfig.Update(ctx, s), r.failed.err())
+	result, err := r.result(ctx)
+	return result, errors.Join(err, r.failed.err())
 }
 
 // begin keeps other runs out, and returns the problems of all machines.
@@ -82,44 +97,41 @@ func begin(ctx context.Context, o Options, s *session.Session) (*run, func(), er
 	if err != nil {
 		return nil, nil, err
 	}
-	facts, err := p.Facts(ctx)
+	release, err := p.lockAll(ctx)
 	if err != nil {
 		unlock()
 		return nil, nil, err
 	}
-	r := &run{options: o, session: s, provider: p, facts: facts, uploads: make(chan struct{}, mostUploads)}
-	release, err := r.check(ctx)
+	end := func() { release(); unlock() }
+	r, err := newRun(ctx, o, s, p)
 	if err != nil {
-		unlock()
+		end()
 		return nil, nil, err
 	}
-	return r, func() { release(); unlock() }, nil
+	return r, end, nil
 }
 
-func (r *run) check(ctx context.Context) (release func(), err error) {
+// newRun returns the problems of all machines, and changes nothing.
+func newRun(ctx context.Context, o Options, s *session.Session, p *Provider) (*run, error) {
+	facts, err := p.Facts(ctx)
+	if err != nil {
+		return nil, err
+	}
 	var size int64
-	if info, err := os.Stat(r.options.Bundle); r.options.Bundle != "" && err == nil {
+	if info, err := os.Stat(o.Bundle); o.Bundle != "" && err == nil {
 		size = info.Size()
 	}
+	r := &run{options: o, session: s, provider: p, facts: facts, uploads: make(chan struct{}, mostUploads)}
 	r.request = request{
-		machines: r.provider.choice.Machines, facts: r.facts, caHash: r.knownHash(), bundle: size,
-		program: func(arch string) error { _, err := r.options.Program(arch); return err },
+		machines: p.choice.Machines, facts: facts, caHash: r.knownHash(), bundle: size,
+		program: func(arch string) error { _, err := o.Program(arch); return err },
 	}
 	if err := r.request.problems(); err != nil {
 		return nil, err
 	}
-	r.leader, r.exists = r.request.leader()
-	return r.provider.lockAll(ctx, r.answering())
-}
-
-// answering returns the names of the machines that answer.
-func (r *run) answering() (names []string) {
-	for _, m := range r.request.machines {
-		if r.facts[m.Spec.Name].Err == nil {
-			names = append(names, m.Spec.Name)
-		}
-	}
-	return names
+	r.first, r.exists = r.request.first()
+	r.join, err = r.joining(ctx)
+	return r, err
 }
 
 // hashFile is the file of this machine with the hash of the cluster's authority.
@@ -135,9 +147,9 @@ func (r *run) knownHash() string {
 
 // keepHash keeps the hash of the cluster, so that no later run begins a second one.
 func (r *run) keepHash(ctx context.Context) error {
-	f := r.facts[r.leader.Spec.Name]
-	if !r.exists {
-		f = r.provider.ask(ctx, r.leader.Spec.Name)
+	f := r.facts[r.first.Spec.Name]
+	if !f.Complete {
+		f = r.provider.askAgain(ctx, r.first.Spec.Name)
 	}
 	if f.CAHash == "" || f.CAHash == r.request.caHash {
 		return f.Err
@@ -148,38 +160,55 @@ func (r *run) keepHash(ctx context.Context) error {
 
 // up sets up all machines: first what all need, then the roles in order.
 func (r *run) up(ctx context.Context) error {
-	chosen := r.chosen()
-	if err := r.prepare(ctx, chosen); err != nil {
-		return err
-	}
-	join, err := r.joining(ctx)
+	ready, err := r.prepare(ctx, r.chosen())
 	if err != nil {
 		return err
 	}
-	leader := join.First
-	if r.options.Only == "" || !r.exists {
-		if err := r.apply(ctx, leader.Name, r.leaderPlan(join)); err != nil {
-			r.failed.add(err)
-			if !r.exists {
-				return r.failed.err()
-			}
-		}
+	r.compare(ctx, ready)
+	if err := r.setUpFirst(ctx, ready); err != nil {
+		return err
 	}
-	fresh := r.further(ctx, join, chosen)
-	r.workers(ctx, join, chosen)
+	joined := r.furtherControlPlanes(ctx, ready)
+	r.workers(ctx, ready)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if fresh {
-		r.failed.add(r.session.Run(ctx, step.Plan{{join.Adapt()}}))
+	if joined {
+		r.failed.add(r.session.Run(ctx, step.Plan{{r.join.Adapt()}}))
 	}
 	return nil
+}
+
+// result reads the administrator's kubeconfig once for all that needs it.
+func (r *run) result(ctx context.Context) (result Result, err error) {
+	if err := r.keepHash(ctx); err != nil {
+		return result, err
+	}
+	admin, err := apiserver.Read(ctx, r.session, "")
+	if err != nil {
+		return result, err
+	}
+	if r.options.Kubeconfig != "" {
+		result.Context, err = kubeconfig.Add(ctx, r.session.Selection, admin, r.options.Kubeconfig)
+	} else {
+		err = kubeconfig.Update(ctx, r.session)
+	}
+	if err != nil {
+		return result, err
+	}
+	api := apiserver.Through(r.session, admin)
+	if result.Nodes, err = apiserver.List(ctx, api); err != nil || r.options.Only != "" {
+		return result, err
+	}
+	result.Absent, result.Nodes = r.prune(ctx, api, result.Nodes)
+	return result, nil
 }
 
 // chosen returns the machines that this run sets up, without those that do not answer, which it notes.
 func (r *run) chosen() (all []Machine) {
 	for _, m := range r.request.machines {
-		wanted := r.options.Only == "" || r.options.Only == m.Spec.Name || m.Spec.Name == r.leader.Spec.Name && !r.exists
+		needed := m.Spec.Name == r.first.Spec.Name && !r.exists
+		wanted := needed || r.options.Only == "" || r.options.Only == m.Spec.Name
 		switch f := r.facts[m.Spec.Name]; {
 		case !wanted:
 		case f.Err != nil:
@@ -199,13 +228,14 @@ func (r *run) joining(ctx context.Context) (*joining.Joining, error) {
 	}
 	request := topology.Request{}
 	for _, m := range r.request.machines {
-		spec := m.Spec
-		spec.Args = append(slices.Clone(spec.Args), "--host-name="+spec.Name, "--ip-address="+r.facts[spec.Name].Addr.String())
+		spec, addr := m.Spec, r.facts[m.Spec.Name].Addr
+		spec.Args = append(slices.Clone(spec.Args), "--host-name="+spec.Name, "--ip-address="+addr.String())
 		request.Nodes = append(request.Nodes, spec)
 	}
 	nodes := request.Topology(r.session.Name, state)
 	return &joining.Joining{
-		Session: r.session, Nodes: nodes, State: topology.Observed(state.Running()), First: nodes.Node(r.leader.Spec.Name),
+		Session: r.session, Nodes: nodes, State: topology.Observed(state.Running()),
+		First:      nodes.Node(r.first.Spec.Name),
 		MasterArgs: r.options.MasterArgs, WorkerArgs: r.options.WorkerArgs,
 	}, nil
 }
@@ -217,26 +247,4 @@ func (r *run) apply(ctx context.Context, name string, plan step.Plan) error {
 		err = fmt.Errorf("machine %s: %w", name, err)
 	}
 	return err
-}
-
-// leaderPlan returns the plan of the first control plane, which is the source of the images for all others.
-func (r *run) leaderPlan(join *joining.Joining) step.Plan {
-	leader, args := join.First, []string{"master"}
-	var files []step.Step
-	if !r.exists {
-		for _, f := range r.options.Files {
-			files = append(files, remote.Put(r.session, step.IDOf("put", f.To), "put "+filepath.Base(f.From)+" on "+leader.Name, leader.Name, f))
-		}
-	}
-	if r.options.Bundle != "" {
-		files = append(files, upload{r.options.Bundle, bundleFile, 0o644}.step(r.provider, leader.Name, r.uploads))
-		args = append(args, "--bundle", programDir+"/"+bundleFile)
-	}
-	if join.Nodes.OnlyControlPlanes() {
-		args = append(args, "--no-dedicated")
-	}
-	args = slices.Concat(args, r.options.MasterArgs, leader.Spec.Args)
-	return step.Plan{files, {joining.RoleStep(leader, func(ctx context.Context, n topology.ClusterNode) error {
-		return remote.Run(ctx, r.session, n.Name, args, nil)
-	})}}
 }

@@ -132,7 +132,7 @@ func Do(ctx context.Context, options Selection, scope Requirements, do func(*Ses
 	return do(s, state)
 }
 
-// OnRunning is Do for one node, which must run.
+// OnRunning is Do for one node, which must answer commands.
 func OnRunning(ctx context.Context, options Selection, scope Requirements, name string,
 	do func(*Session, topology.ClusterNode) error) error {
 	return Do(ctx, options, scope, func(s *Session, state topology.State) error {

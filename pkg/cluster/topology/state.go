@@ -64,6 +64,12 @@ const StateRunning = "running"
 // StatePaused is the State of a node whose processes are frozen.
 const StatePaused = "paused"
 
+// StateNew is the State of a machine that answers and is part of no cluster.
+const StateNew = "new"
+
+// Answers reports whether commands can run on the node, which need not be part of a cluster yet.
+func (n NodeState) Answers() bool { return n.Running() || n.State == StateNew }
+
 // Running reports whether the node runs.
 func (n NodeState) Running() bool { return n.State == StateRunning }
 

@@ -164,13 +164,13 @@ func (t Topology) Pick(name string) (ClusterNode, error) {
 		Remedy: "use one of " + strings.Join(all, ", ")}
 }
 
-// PickRunning is Pick for a node that must run.
+// PickRunning is Pick for a node that must answer commands.
 func (t Topology) PickRunning(name string, is State) (ClusterNode, error) {
 	n, err := t.Pick(name)
-	if err == nil && !is.Runs(n.Name) {
+	if found, _ := is.Node(n.Name); err == nil && !found.Answers() {
 		remedy := "run `kube-bootstrap node start " + n.Name + " --cluster " + t.cluster + "`"
 		if n.Spec.Address != "" {
-			remedy = "switch the machine on, and run `kube-bootstrap cluster up -f FILE`"
+			remedy = "switch the machine on, and check its address"
 		}
 		err = &step.Problem{Name: "node-off", Text: "node " + n.Name + " does not run", Remedy: remedy}
 	}

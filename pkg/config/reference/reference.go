@@ -59,12 +59,15 @@ func row(s config.Setting) string {
 //go:embed init.yaml
 var further string
 
+// omitted are the settings that Template leaves to its end, which has them with an explanation.
+var omitted = []config.FlagGroup{config.GroupComponents, config.GroupRegistry, config.GroupMachines}
+
 // Template is a file with every field. A field without a default is a comment.
 func Template() []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "apiVersion: %s\nkind: %s\n", config.APIVersion, config.Kind)
 	for _, s := range config.Settings(config.Every) {
-		if s.Secret || slices.Contains([]config.FlagGroup{config.GroupComponents, config.GroupRegistry, config.GroupMachines}, s.Group) {
+		if s.Secret || slices.Contains(omitted, s.Group) {
 			continue
 		}
 		line := fmt.Sprintf("%s: %s", s.Field, s.Default)

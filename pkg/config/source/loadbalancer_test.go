@@ -30,7 +30,8 @@ func TestLoadBalancerAddressesOfAHost(t *testing.T) {
 
 // A cluster forgets the addresses with the addon that uses them.
 func TestAddressesGoWithTheirAddon(t *testing.T) {
-	m := made(t, "KUBE_BOOTSTRAP_ADDONS", extension.AddonMetalLB, "KUBE_BOOTSTRAP_LOAD_BALANCER_ADDRESSES", "10.0.0.0/24")
+	m := made(t, "KUBE_BOOTSTRAP_ADDONS", extension.AddonMetalLB,
+		"KUBE_BOOTSTRAP_LOAD_BALANCER_ADDRESSES", "10.0.0.0/24")
 	for addons, want := range map[string]string{"": "10.0.0.0/24", extension.AddonLocalPath: ""} {
 		var pairs []string
 		if addons != "" {

@@ -41,7 +41,8 @@ func checkMachines(c config.Config, origins config.Origins) (errs field.ErrorLis
 	}
 	for _, name := range notForMachines {
 		if origins.Said(name) != "" {
-			errs = append(errs, field.Forbidden(field.NewPath(name), "is only for nodes that are containers; omit "+origins.Said(name)))
+			errs = append(errs, field.Forbidden(field.NewPath(name),
+				"is only for nodes that are containers; omit "+origins.Said(name)))
 		}
 	}
 	return errs
@@ -50,7 +51,8 @@ func checkMachines(c config.Config, origins config.Origins) (errs field.ErrorLis
 func machineFields(entry *field.Path, origins config.Origins) (errs field.ErrorList) {
 	for _, name := range onlyContainers {
 		if from := origins[entry.Child(name).String()]; from.Source != config.FromDefault {
-			errs = append(errs, field.Forbidden(entry.Child(name), "is only for nodes that are containers ("+from.Where+"); omit it"))
+			errs = append(errs, field.Forbidden(entry.Child(name),
+				"is only for nodes that are containers ("+from.Where+"); omit it"))
 		}
 	}
 	return errs

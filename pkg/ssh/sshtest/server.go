@@ -57,7 +57,10 @@ func Start(t *testing.T, limits Limits, users ...cryptossh.PublicKey) *Server {
 	return s
 }
 
-func accepts(users []cryptossh.PublicKey) func(cryptossh.ConnMetadata, cryptossh.PublicKey) (*cryptossh.Permissions, error) {
+// checkKey decides whether a user may log in with a key.
+type checkKey func(cryptossh.ConnMetadata, cryptossh.PublicKey) (*cryptossh.Permissions, error)
+
+func accepts(users []cryptossh.PublicKey) checkKey {
 	return func(_ cryptossh.ConnMetadata, key cryptossh.PublicKey) (*cryptossh.Permissions, error) {
 		for _, user := range users {
 			if string(user.Marshal()) == string(key.Marshal()) {

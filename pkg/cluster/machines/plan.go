@@ -1,0 +1,112 @@
+package machines
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/apiserver"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
+)
+
+// MachinePlan is what Up would do on one machine.
+type MachinePlan struct {
+	Name    string   `json:"name"`
+	Address string   `json:"address"`
+	State   string   `json:"state"`
+	Changes []string `json:"changes"`
+}
+
+// Plan returns what Up would do on each machine, or the problems of all machines. It changes nothing.
+func Plan(ctx context.Context, o Options) ([]MachinePlan, error) {
+	s, err := session.Open(o.Selection, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	p, err := Of(s)
+	if err != nil {
+		return nil, err
+	}
+	r, err := newRun(ctx, o, s, p)
+	if err != nil {
+		return nil, err
+	}
+	plans, err := r.plans(ctx)
+	if err != nil || !r.exists {
+		return plans, err
+	}
+	nodes, err := apiserver.List(ctx, apiserver.Connect(ctx, s, ""))
+	for _, n := range absent(nodes, p.choice.Machines) {
+		plans = append(plans, MachinePlan{n.Name, n.Address, stateAbsent, []string{"remove the node, with --prune"}})
+	}
+	return plans, err
+}
+
+// stateAbsent is the state of a node that the file does not have.
+const stateAbsent = "not in the file"
+
+// plans returns the plans of the machines in the order of the file.
+func (r *run) plans(ctx context.Context) ([]MachinePlan, error) {
+	all := make([]MachinePlan, len(r.request.machines))
+	at := map[string]int{}
+	for i, m := range r.request.machines {
+		at[m.Spec.Name] = i
+	}
+	errs := r.concurrently(r.request.machines, func(m Machine) error {
+		f, plan := r.facts[m.Spec.Name], &all[at[m.Spec.Name]]
+		*plan = MachinePlan{Name: m.Spec.Name, Address: m.Spec.Address, State: f.state(), Changes: []string{}}
+		if f.Err != nil {
+			plan.Changes = append(plan.Changes, "none, because it does not answer: "+f.Err.Error())
+			return nil
+		}
+		changes, err := r.planned(ctx, m)
+		plan.Changes = append(plan.Changes, changes...)
+		return err
+	})
+	return all, errors.Join(errs...)
+}
+
+// planned returns the files that a machine gets, and the changes of its role.
+func (r *run) planned(ctx context.Context, m Machine) ([]string, error) {
+	files, err := r.missingFiles(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	role := "run " + r.command(m)[0]
+	switch {
+	case !r.facts[m.Spec.Name].Complete:
+		return append(files, role), nil
+	case !r.joined(m):
+		return append(files, "apply other labels and taints"), nil
+	case len(files) > 0: // only the new program can tell what it would change
+		return append(files, role+" again"), nil
+	}
+	steps, err := r.changes(ctx, m)
+	if err != nil {
+		return nil, fmt.Errorf("machine %s: dry run: %w", m.Spec.Name, err)
+	}
+	return steps, nil
+}
+
+// missingFiles returns a line for each file that a machine does not have.
+func (r *run) missingFiles(ctx context.Context, m Machine) (lines []string, err error) {
+	path, err := r.options.Program(r.facts[m.Spec.Name].Arch)
+	if err != nil {
+		return nil, err
+	}
+	wanted := []upload{{path, programFile, 0o755}}
+	if r.isFirst(m) && r.options.Bundle != "" {
+		wanted = append(wanted, r.bundle())
+	}
+	for _, u := range wanted {
+		differs, err := u.differs(ctx, r.provider, m.Spec.Name)
+		if err != nil {
+			return nil, err
+		}
+		if differs {
+			lines = append(lines, "put "+programDir+"/"+u.to)
+		}
+	}
+	return lines, nil
+}

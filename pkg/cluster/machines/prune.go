@@ -1,0 +1,53 @@
+package machines
+
+import (
+	"context"
+	"slices"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/apiserver"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/node"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// absent returns the nodes of a cluster that the file does not have.
+func absent(nodes []apiserver.NodeStatus, file []Machine) []apiserver.NodeStatus {
+	return slices.DeleteFunc(slices.Clone(nodes), func(n apiserver.NodeStatus) bool {
+		return slices.ContainsFunc(file, func(m Machine) bool { return m.Spec.Name == n.Name })
+	})
+}
+
+// prune removes the nodes that the file does not have, if the options say so. It returns the names of
+// those nodes, and the nodes that remain.
+func (r *run) prune(
+	ctx context.Context, api kube.Connect, nodes []apiserver.NodeStatus,
+) (names []string, remain []apiserver.NodeStatus) {
+	for _, n := range absent(nodes, r.request.machines) {
+		names = append(names, n.Name)
+		if !r.options.Prune {
+			continue
+		}
+		err := r.apply(ctx, n.Name, r.removal(api, n))
+		r.failed.add(err)
+		if err == nil {
+			nodes = slices.DeleteFunc(slices.Clone(nodes), func(one apiserver.NodeStatus) bool { return one.Name == n.Name })
+		}
+	}
+	return names, nodes
+}
+
+// removal drains a node, and takes away its rights in the cluster. Its machine is not in the file, so
+// nothing can be done on it. A worker may be alive, and is therefore removed as one that does not
+// leave by itself. A control plane must be off or turned down.
+func (r *run) removal(api kube.Connect, n apiserver.NodeStatus) step.Plan {
+	object := node.Node{API: api, Name: n.Name}
+	args := []string{"forget", n.Name}
+	if !n.ControlPlane {
+		args = append(args, "--compromised")
+	}
+	forget := step.Always(step.IDOf("forget", n.Name), "forget "+n.Name, func(ctx context.Context) error {
+		return remote.Run(ctx, r.session, r.first.Spec.Name, args, nil)
+	})
+	return step.Plan{{object.Drain(node.Drain{Limit: step.DefaultLimit})}, {forget}}
+}
