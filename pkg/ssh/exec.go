@@ -15,6 +15,7 @@ import (
 	cryptossh "golang.org/x/crypto/ssh"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // ExitCode is the error of a command that has ended with another code than 0.
@@ -46,12 +47,25 @@ func (m *Machine) Exec(ctx context.Context, cmd host.Command) error {
 	if err != nil {
 		return err
 	}
-	session, err := client.NewSession()
+	session, err := newSession(ctx, client)
 	if err != nil {
 		return m.lostError(err)
 	}
 	defer session.Close()
 	return m.run(ctx, session, client, how, cmd)
+}
+
+// newSession opens a session. sshd counts a session that has just ended for a moment longer (MaxSessions), and
+// then refuses another one.
+func newSession(ctx context.Context, client *cryptossh.Client) (*cryptossh.Session, error) {
+	const attempts, pause = 5, 50 * time.Millisecond
+	for i := 0; ; i++ {
+		session, err := client.NewSession()
+		if _, refused := errors.AsType[*cryptossh.OpenChannelError](err); !refused || i == attempts ||
+			step.Pause(ctx, pause<<i) != nil {
+			return session, err
+		}
+	}
 }
 
 func (m *Machine) run(

@@ -84,8 +84,9 @@ func clusterKubectl(con *console.Console) *cobra.Command {
 		Long: `Run the kubectl of the cluster's Kubernetes version on this machine, with the
 administrator's kubeconfig. The first time, the program is copied into the
 cache: from a control plane, or with a remote engine from the bundle on this
-machine. Flags of this command come first; all that follows them is kubectl's. A
-"--" between them is not necessary.`,
+machine. For a cluster of machines, kubectl runs on a control plane, so it cannot
+read files of this machine: use "-f -". Flags of this command come first; all
+that follows them is kubectl's. A "--" between them is not necessary.`,
 		Example: `  kube-bootstrap cluster kubectl get nodes
   kube-bootstrap cluster kubectl -n kube-system get pods
   kube-bootstrap cluster kubectl --name second apply -f app.yaml`,
@@ -93,6 +94,9 @@ machine. Flags of this command come first; all that follows them is kubectl's. A
 	o := addNameFlags(con, c)
 	command.PassOn(c, 0)
 	c.RunE = func(c *cobra.Command, args []string) error {
+		if onMachines(o.Selection) {
+			return kubectlOnMachine(c.Context(), con, *o, args)
+		}
 		k, err := tools.OpenKubectl(c.Context(), o.Selection, con.Env)
 		if err != nil {
 			return exit.Firm(err)

@@ -17,6 +17,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/console"
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/exit"
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/output"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/access"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/machines"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
@@ -290,4 +291,17 @@ func terminalOn(ctx context.Context, con *console.Console, o session.Selection, 
 	return machines.ShellOn(ctx, o, node, ssh.Shell{
 		Args: shell.Args, Terminal: con.Env("TERM"), Input: shell.Input, Output: shell.Output, Sizes: sizes,
 	})
+}
+
+// kubectlOnMachine runs kubectl on a control plane, because this machine may have no route to an API server.
+func kubectlOnMachine(ctx context.Context, con *console.Console, o cluster.Options, args []string) error {
+	name, err := machines.ControlPlane(ctx, o.Selection)
+	if err != nil {
+		return exit.Firm(err)
+	}
+	err = onNode(ctx, con, o, name, append([]string{"kubectl"}, args...))
+	if failed, ok := errors.AsType[*access.ExitError](err); ok {
+		return exit.Status(failed.Code)
+	}
+	return exit.Firm(err)
 }

@@ -89,3 +89,12 @@ func Listed(o session.Selection, name string) error {
 	}
 	return nil
 }
+
+// ControlPlane returns the name of a control plane that answers.
+func ControlPlane(ctx context.Context, o session.Selection) (string, error) {
+	return session.Get(ctx, o, session.Requirements{Needs: session.Nodes},
+		func(s *session.Session, _ topology.State) (string, error) {
+			n, err := s.RunningControlPlane(ctx, "")
+			return n.Name, err
+		})
+}
