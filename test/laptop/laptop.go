@@ -1,0 +1,91 @@
+// Package laptop is a user of this machine who makes other machines a cluster over SSH.
+package laptop
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/test/hosts"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
+)
+
+// User is not root, and cannot use the Docker of this machine.
+type User struct{ Dir string }
+
+// nobody is a user ID that owns nothing else.
+const nobody = 65534
+
+// New returns a user with a key, the program and a bundle.
+func New(t *testing.T) User {
+	t.Helper()
+	l := User{filepath.Join(t.TempDir(), "home")}
+	must.NoError(t, os.MkdirAll(filepath.Join(l.Dir, ".ssh"), 0o700))
+	for dir := l.Dir; dir != os.TempDir(); dir = filepath.Dir(dir) {
+		must.NoError(t, os.Chmod(dir, 0o755))
+	}
+	script := `cp "$1" "$2" "$3/" && ssh-keygen -q -t ed25519 -N '' -f "$3/.ssh/id_ed25519" && chown -R "$4" "$3"`
+	_, err := host.Command{Args: []string{
+		"sh", "-ec", script, "sh", hosts.Built.Binary, hosts.Built.Bundle, l.Dir, fmt.Sprint(nobody),
+	}}.Run(t.Context())
+	must.NoError(t, err)
+	must.NoError(t, os.Rename(filepath.Join(l.Dir, filepath.Base(hosts.Built.Bundle)), filepath.Join(l.Dir, "kube.tar.zst")))
+	return l
+}
+
+// Try runs a script as the user.
+func (l User) Try(ctx context.Context, script string) (string, error) {
+	out, err := host.Command{
+		Args: []string{
+			"setpriv", "--reuid", fmt.Sprint(nobody), "--regid", fmt.Sprint(nobody), "--clear-groups",
+			"bash", "-ec", script,
+		},
+		Env: []string{
+			"HOME=" + l.Dir, "USER=nobody", "PATH=" + l.Dir + ":" + os.Getenv("PATH"),
+			"KUBE_BOOTSTRAP_CONFIG=" + l.Dir + "/lab.yaml", "KUBECONFIG=" + l.Dir + "/kubeconfig", "DOCKER_HOST=",
+		},
+		Dir: l.Dir,
+	}.Run(ctx)
+	return strings.TrimSpace(string(out)), err
+}
+
+// Sh is Try that must succeed.
+func (l User) Sh(t *testing.T, script string) string {
+	t.Helper()
+	start := time.Now()
+	out, err := l.Try(t.Context(), script)
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", script, err, out)
+	}
+	t.Logf("%s: %s", script, time.Since(start).Round(time.Second/10))
+	return out
+}
+
+// Fails expects a command to end with an exit code, and its errors to contain each text.
+func (l User) Fails(t *testing.T, script string, code int, texts ...string) {
+	t.Helper()
+	out, err := l.Try(t.Context(), fmt.Sprintf("(%s) >out 2>&1 || code=$?; cat out; [ \"$code\" = %d ]", script, code))
+	if err != nil {
+		t.Errorf("%s: %v, want exit code %d:\n%s", script, err, code, out)
+	}
+	for _, text := range texts {
+		if !strings.Contains(out, text) {
+			t.Errorf("%s does not say %q:\n%s", script, text, out)
+		}
+	}
+}
+
+// Allow lets the user of the laptop in, as root and as a user with sudo.
+func (l User) Allow(t *testing.T, m hosts.Machine) {
+	t.Helper()
+	key := strings.TrimSpace(string(must.Read(t, filepath.Join(l.Dir, ".ssh/id_ed25519.pub"))))
+	m.Sh(t, fmt.Sprintf(`useradd -m -s /bin/bash admin && echo 'admin ALL=(ALL) NOPASSWD: ALL' >/etc/sudoers.d/admin
+for home in /root /home/admin; do mkdir -p $home/.ssh && echo '%s' >$home/.ssh/authorized_keys; done
+chown -R admin /home/admin && rm /usr/local/bin/kube-bootstrap
+until ss -ltn | grep -q :22; do sleep 0.1; done`, key))
+}
