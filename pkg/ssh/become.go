@@ -63,8 +63,9 @@ func (s *sudoPassword) withPassword(
 ) (become, error) {
 	if s.ask == nil {
 		return become{}, &step.Problem{
-			Name:   "sudo-password",
-			Text:   fmt.Sprintf("machine %s: sudo of user %s refuses to run without a password: %s", t.name, t.user, said),
+			Name: "sudo-password",
+			Text: fmt.Sprintf("machine %s: sudo of user %s refuses to run without a password: %s",
+				t.name, t.user, said),
 			Remedy: "run the command on a terminal, or allow the user NOPASSWD in sudoers", Firm: true,
 		}
 	}

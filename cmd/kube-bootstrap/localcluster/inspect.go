@@ -57,7 +57,8 @@ func nodeInspect(con *console.Console) *cobra.Command {
 		Long: `Print what is found on the machine of a node: its system, its addresses, its clock,
 and the cluster that it is part of. The machine need not be part of a cluster, and
 no other machine must answer.`,
-		Example:           "  kube-bootstrap node inspect board-1 -f lab.yaml\n  kube-bootstrap node inspect board-1 -o json",
+		Example: `  kube-bootstrap node inspect board-1 -f lab.yaml
+  kube-bootstrap node inspect board-1 -f lab.yaml -o json`,
 		ValidArgsFunction: command.FirstArg(nodeListing.complete(con.Env)),
 	}
 	o := addClusterFlags(con, c)

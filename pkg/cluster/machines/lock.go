@@ -18,7 +18,8 @@ import (
 )
 
 // lockScript takes the lock of a machine, and holdScript holds it as long as the connection lives, so
-// that no killed run leaves one: the client sends a line every few seconds.
+// that no killed run leaves one: the client sends a character every few seconds. A line end is none for
+// the shell.
 //
 //go:embed lock.sh
 var lockScript string
@@ -123,7 +124,7 @@ func beat(ctx context.Context, to *io.PipeWriter) {
 	ticker := time.NewTicker(beatEvery)
 	defer ticker.Stop()
 	for {
-		if _, err := io.WriteString(to, "alive\n"); err != nil {
+		if _, err := io.WriteString(to, "."); err != nil {
 			return
 		}
 		select {

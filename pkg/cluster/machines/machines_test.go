@@ -62,10 +62,12 @@ func TestALockNamesItsHolder(t *testing.T) {
 	p, other := board(t, first), board(t, second)
 	release, err := p.lockAll(t.Context())
 	must.NoError(t, err)
-	_, err = other.lockAll(t.Context())
-	if !errors.Is(err, host.ErrLocked) || !strings.Contains(err.Error(), "machine board: ") ||
-		!strings.Contains(err.Error(), "process "+strconv.Itoa(os.Getpid())) {
-		t.Errorf("got %v", err)
+	for range 5 { // the lock outlives the first sign of life
+		_, err = other.lockAll(t.Context())
+		if !errors.Is(err, host.ErrLocked) || !strings.Contains(err.Error(), "machine board: ") ||
+			!strings.Contains(err.Error(), "process "+strconv.Itoa(os.Getpid())) {
+			t.Fatalf("got %v", err)
+		}
 	}
 	first.Cut()
 	must.Until(t, "the lock is free", func() bool {

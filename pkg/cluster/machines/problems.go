@@ -60,7 +60,8 @@ func (r request) machineProblems(m Machine, f Facts) (errs []error) {
 		errs = append(errs, problem(m, "docker", "it has no Docker", "install Docker, such as the package docker.io"))
 	}
 	if f.Clock.Abs() > mostSkew {
-		errs = append(errs, problem(m, "clock", fmt.Sprintf("its clock differs by %s from that of this machine", f.Clock),
+		errs = append(errs, problem(m, "clock",
+			fmt.Sprintf("its clock differs by %s from that of this machine", f.Clock),
 			"set the clocks, such as with NTP"))
 	}
 	if !f.Addr.IsValid() {
@@ -86,7 +87,8 @@ func roleProblems(m Machine, f Facts) (errs []error) {
 	}
 	if f.nodeName() != m.Spec.Name {
 		errs = append(errs, problem(m, "node-name", "its node has the name "+f.nodeName()+", which cannot change",
-			"write name: "+f.nodeName()+" into the file, or remove the node first with `kube-bootstrap turndown` there"))
+			"write name: "+f.nodeName()+" into the file, or remove the node first with "+
+				"`kube-bootstrap turndown` there"))
 	}
 	return errs
 }

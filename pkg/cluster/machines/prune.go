@@ -31,10 +31,14 @@ func (r *run) prune(
 		err := r.apply(ctx, n.Name, r.removal(api, n))
 		r.failed.add(err)
 		if err == nil {
-			nodes = slices.DeleteFunc(slices.Clone(nodes), func(one apiserver.NodeStatus) bool { return one.Name == n.Name })
+			nodes = without(nodes, n)
 		}
 	}
 	return names, nodes
+}
+
+func without(nodes []apiserver.NodeStatus, removed apiserver.NodeStatus) []apiserver.NodeStatus {
+	return slices.DeleteFunc(slices.Clone(nodes), func(n apiserver.NodeStatus) bool { return n.Name == removed.Name })
 }
 
 // removal drains a node, and takes away its rights in the cluster. Its machine is not in the file, so

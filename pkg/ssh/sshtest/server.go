@@ -28,6 +28,7 @@ type Server struct {
 	Addr string // host:port
 	Key  cryptossh.PublicKey
 
+	answer   Answer
 	mu       sync.Mutex
 	open     map[net.Conn]bool
 	pending  atomic.Int32
@@ -40,8 +41,18 @@ type Limits struct {
 	MaxAuthTries int
 }
 
-// Start starts a server that accepts these keys of users, until the test ends.
+// Answer runs a command of a client, and returns its exit code.
+type Answer func(ctx context.Context, command string, channel cryptossh.Channel) (code uint32)
+
+// Start starts a server that accepts these keys of users, until the test ends. It runs commands on this
+// machine.
 func Start(t *testing.T, limits Limits, users ...cryptossh.PublicKey) *Server {
+	t.Helper()
+	return StartScripted(t, limits, onThisMachine, users...)
+}
+
+// StartScripted is Start with other answers than those of this machine.
+func StartScripted(t *testing.T, limits Limits, answer Answer, users ...cryptossh.PublicKey) *Server {
 	t.Helper()
 	_, private, err := ed25519.GenerateKey(rand.Reader)
 	must.NoError(t, err)
@@ -49,7 +60,9 @@ func Start(t *testing.T, limits Limits, users ...cryptossh.PublicKey) *Server {
 	must.NoError(t, err)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must.NoError(t, err)
-	s := &Server{Addr: listener.Addr().String(), Key: signer.PublicKey(), open: map[net.Conn]bool{}}
+	s := &Server{
+		Addr: listener.Addr().String(), Key: signer.PublicKey(), answer: answer, open: map[net.Conn]bool{},
+	}
 	config := &cryptossh.ServerConfig{MaxAuthTries: limits.MaxAuthTries, PublicKeyCallback: accepts(users)}
 	config.AddHostKey(signer)
 	t.Cleanup(func() { _ = listener.Close(); s.Cut() })
@@ -121,11 +134,11 @@ func (s *Server) handle(ctx context.Context, conn net.Conn, config *cryptossh.Se
 	if err != nil {
 		return
 	}
-	go answer(requests)
+	go accept(requests)
 	for channel := range channels {
 		switch channel.ChannelType() {
 		case "session":
-			go session(ctx, channel)
+			go session(ctx, channel, s.answer)
 		case "direct-tcpip":
 			go forward(channel)
 		default:
@@ -134,7 +147,7 @@ func (s *Server) handle(ctx context.Context, conn net.Conn, config *cryptossh.Se
 	}
 }
 
-func answer(requests <-chan *cryptossh.Request) {
+func accept(requests <-chan *cryptossh.Request) {
 	for r := range requests {
 		if r.WantReply {
 			_ = r.Reply(true, nil)
@@ -142,7 +155,7 @@ func answer(requests <-chan *cryptossh.Request) {
 	}
 }
 
-func session(ctx context.Context, asked cryptossh.NewChannel) {
+func session(ctx context.Context, asked cryptossh.NewChannel, answer Answer) {
 	channel, requests, err := asked.Accept()
 	if err != nil {
 		return
@@ -155,16 +168,31 @@ func session(ctx context.Context, asked cryptossh.NewChannel) {
 			continue
 		}
 		_ = r.Reply(true, nil)
-		_, err := host.Command{
-			Args: []string{"sh", "-c", exec.Command}, Stdin: channel, Stdout: channel, Stderr: channel.Stderr(),
-		}.Run(ctx)
-		status := struct{ Code uint32 }{}
-		if code := (interface{ ExitCode() int })(nil); errors.As(err, &code) {
-			status.Code = uint32(code.ExitCode())
-		}
+		status := struct{ Code uint32 }{answer(ctx, exec.Command, channel)}
 		_, _ = channel.SendRequest("exit-status", false, cryptossh.Marshal(status))
 		return
 	}
+}
+
+// onThisMachine gives a command a pipe of the system as its input. A command that ends without having
+// read its input then ends for the client too, as with sshd.
+func onThisMachine(ctx context.Context, command string, channel cryptossh.Channel) uint32 {
+	in, input, err := os.Pipe()
+	if err != nil {
+		return 1
+	}
+	defer in.Close()
+	go func() {
+		_, _ = io.Copy(input, channel)
+		_ = input.Close()
+	}()
+	_, err = host.Command{
+		Args: []string{"sh", "-c", command}, Stdin: in, Stdout: channel, Stderr: channel.Stderr(),
+	}.Run(ctx)
+	if code := (interface{ ExitCode() int })(nil); errors.As(err, &code) {
+		return uint32(code.ExitCode())
+	}
+	return 0
 }
 
 func forward(asked cryptossh.NewChannel) {
@@ -188,7 +216,7 @@ func forward(asked cryptossh.NewChannel) {
 		_ = conn.Close()
 		return
 	}
-	go answer(requests)
+	go accept(requests)
 	go func() {
 		_, _ = io.Copy(conn, channel)
 		_ = conn.Close()
