@@ -31,12 +31,17 @@ import (
 type machineFlags struct {
 	concurrency int
 	programs    string
+	docker      machines.DockerSource
 }
 
 func addMachineFlags(c *cobra.Command) *machineFlags {
 	var f machineFlags
 	c.Flags().IntVar(&f.concurrency, "concurrency", machines.DefaultConcurrency, "machines that are set up at the same time")
 	c.Flags().StringVar(&f.programs, "programs", "", "directory with kube-bootstrap-linux-ARCH for machines of other architectures than this one")
+	c.Flags().BoolVar(&f.docker.Repositories, "install-docker", false,
+		"install Docker from the packages of the distribution on machines that have none")
+	c.Flags().StringVar(&f.docker.Packages, "docker-packages", "",
+		"directory with packages to install Docker from, on machines that have none and no network")
 	return &f
 }
 
@@ -70,7 +75,8 @@ func machineOptions(o cluster.Options, f machineFlags) machines.Options {
 		files = append(files, remote.FileCopy{From: m.Path, To: m.On, Mode: 0o600})
 	}
 	return machines.Options{
-		Selection: o.Selection, Concurrency: f.concurrency, Bundle: o.Bundle, Program: f.program, Files: files,
+		Selection: o.Selection, Concurrency: f.concurrency, Bundle: o.Bundle, Program: f.program,
+		Docker: f.docker, Files: files,
 		MasterArgs: o.MasterArgs, WorkerArgs: o.WorkerArgs,
 	}
 }

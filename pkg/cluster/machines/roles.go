@@ -40,8 +40,8 @@ func (f *failures) err() error {
 	return &Partly{f.all}
 }
 
-// prepare sends the program to all machines, and runs the preflight of the new ones. Their problems are
-// an error before any machine gets a role.
+// prepare sends the program to all machines, gives Docker to those without, and runs the preflight of
+// the new ones. Their problems are an error before any machine gets a role.
 func (r *run) prepare(ctx context.Context, chosen []Machine) error {
 	errs := r.together(chosen, func(m Machine) error {
 		path, err := r.options.Program(r.facts[m.Spec.Name].Arch)
@@ -49,7 +49,11 @@ func (r *run) prepare(ctx context.Context, chosen []Machine) error {
 			return err
 		}
 		put := upload{path, programFile, 0o755}.step(r.provider, m.Spec.Name, r.uploads)
-		if err := r.apply(ctx, m.Spec.Name, step.Plan{{put}}); err != nil {
+		docker, err := r.installDocker(m)
+		if err == nil {
+			err = r.apply(ctx, m.Spec.Name, append(step.Plan{{put}}, docker...))
+		}
+		if err != nil {
 			return err
 		}
 		return r.preflight(ctx, m)

@@ -24,6 +24,7 @@ type Options struct {
 	Only        string // set up only this node; "": all
 	Bundle      string // the images, for the first control plane; "": it finds them itself
 	Program     func(arch string) (path string, err error)
+	Docker      DockerSource      // of the machines that have none
 	Files       []remote.FileCopy // that the first control plane gets, such as manifests
 	MasterArgs  []string          // further arguments of `kube-bootstrap master`
 	WorkerArgs  []string          // further arguments of `kube-bootstrap worker`
@@ -103,6 +104,7 @@ func (r *run) check(ctx context.Context) (release func(), err error) {
 	}
 	r.request = request{
 		machines: r.provider.choice.Machines, facts: r.facts, caHash: r.knownHash(), bundle: size,
+		docker:  r.options.Docker,
 		program: func(arch string) error { _, err := r.options.Program(arch); return err },
 	}
 	if err := r.request.problems(); err != nil {
