@@ -44,7 +44,7 @@ func (f *failures) err() error {
 // the new ones. Their problems are an error before any machine gets a role.
 func (r *run) prepare(ctx context.Context, chosen []Machine) error {
 	errs := r.together(chosen, func(m Machine) error {
-		path, err := r.options.Program(r.facts[m.Spec.Name].Arch)
+		path, err := r.options.Program(ctx, r.options.Bundle, r.facts[m.Spec.Name].Arch)
 		if err != nil {
 			return err
 		}

@@ -23,11 +23,12 @@ type Options struct {
 	Concurrency int    // workers that are set up at the same time
 	Only        string // set up only this node; "": all
 	Bundle      string // the images, for the first control plane; "": it finds them itself
-	Program     func(arch string) (path string, err error)
-	Docker      DockerSource      // of the machines that have none
-	Files       []remote.FileCopy // that the first control plane gets, such as manifests
-	MasterArgs  []string          // further arguments of `kube-bootstrap master`
-	WorkerArgs  []string          // further arguments of `kube-bootstrap worker`
+	// Program returns the path of kube-bootstrap for an architecture. The bundle may contain it.
+	Program    func(ctx context.Context, bundle, arch string) (path string, err error)
+	Docker     DockerSource      // of the machines that have none
+	Files      []remote.FileCopy // that the first control plane gets, such as manifests
+	MasterArgs []string          // further arguments of `kube-bootstrap master`
+	WorkerArgs []string          // further arguments of `kube-bootstrap worker`
 }
 
 // mostUploads is the number of files that leave this machine at the same time.
@@ -105,7 +106,7 @@ func (r *run) check(ctx context.Context) (release func(), err error) {
 	r.request = request{
 		machines: r.provider.choice.Machines, facts: r.facts, caHash: r.knownHash(), bundle: size,
 		docker:  r.options.Docker,
-		program: func(arch string) error { _, err := r.options.Program(arch); return err },
+		program: func(arch string) error { _, err := r.options.Program(ctx, r.options.Bundle, arch); return err },
 	}
 	if err := r.request.problems(); err != nil {
 		return nil, err
