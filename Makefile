@@ -4,6 +4,7 @@ OUT := _output
 LINT := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 GO_BUILD := CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
 ARCHES := amd64 arm64 arm ppc64le s390x
+MAC_ARCHES := amd64 arm64
 export GOARM := 7
 export SIGN_KEY
 # Conformance tests that run at the same time.
@@ -112,11 +113,12 @@ arches: build ## build a bundle of four architectures and run every program in i
 	scripts/start-docker.sh
 	go test -tags e2e -v -count 1 -timeout 5h ./test/arches
 
-dist: ## build programs, packages (tar.gz, deb, rpm, apk), SBOMs and an OCI image for all architectures into _output/dist/, with checksums signed with SIGN_KEY; runs each program
+dist: ## build programs, packages (tar.gz, deb, rpm, apk), SBOMs and an OCI image for all architectures into _output/dist/, and programs for macOS, with checksums signed with SIGN_KEY; runs each program
 	scripts/install-tools.sh test
 	scripts/start-docker.sh
 	rm -rf $(OUT)/dist
 	for arch in $(ARCHES); do GOARCH=$$arch $(GO_BUILD) -o $(OUT)/dist/kube-bootstrap-linux-$$arch ./cmd/kube-bootstrap || exit 1; done
+	for arch in $(MAC_ARCHES); do GOOS=darwin GOARCH=$$arch $(GO_BUILD) -o $(OUT)/dist/kube-bootstrap-darwin-$$arch ./cmd/kube-bootstrap || exit 1; done
 	scripts/make-packages.sh $(OUT)/dist $(VERSION) $(ARCHES)
 	scripts/check-dist.sh $(OUT)/dist
 

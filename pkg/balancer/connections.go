@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/inetaf/tcpproxy"
-	"golang.org/x/sys/unix"
 )
 
 // serve listens while a server accepts connections, and closes the port otherwise. Clients then
@@ -117,7 +116,7 @@ var dialer = &net.Dialer{
 	Control: func(_, _ string, raw syscall.RawConn) error {
 		var err error
 		return errors.Join(raw.Control(func(fd uintptr) {
-			err = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(silence.Milliseconds()))
+			err = limitSilence(int(fd))
 		}), err)
 	},
 }

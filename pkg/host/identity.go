@@ -31,5 +31,5 @@ func IdentityOf(info fs.FileInfo) Identity {
 	if !ok {
 		return Identity{}
 	}
-	return Identity{uint64(stat.Dev), stat.Ino, stat.Size, stat.Ctim} //nolint:unconvert // Dev has 32 bits on some architectures
+	return Identity{uint64(stat.Dev), stat.Ino, stat.Size, changed(stat)} //nolint:unconvert // Dev has 32 bits on some architectures
 }

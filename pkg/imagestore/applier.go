@@ -67,7 +67,7 @@ func directory(mounts []mount.Mount) (dir string, options []archive.ApplyOpt) {
 	case "bind":
 		return m.Source, nil
 	case "overlay":
-		options = append(options, archive.WithConvertWhiteout(archive.OverlayConvertWhiteout))
+		options = append(options, overlayWhiteouts())
 		for _, option := range m.Options {
 			if upper, ok := strings.CutPrefix(option, "upperdir="); ok {
 				dir = upper

@@ -130,7 +130,8 @@ func describe(file *os.File) (description, error) {
 	if err != nil && !errors.Is(err, unix.ENODATA) && !errors.Is(err, unix.ENOTSUP) {
 		return description{}, err
 	}
-	return description{stat.Mode, stat.Uid, stat.Gid, stat.Size, stat.Mtim, string(capability[:max(n, 0)])}, nil
+	mode := uint32(stat.Mode) //nolint:unconvert // it has 16 bits on macOS
+	return description{mode, stat.Uid, stat.Gid, stat.Size, stat.Mtim, string(capability[:max(n, 0)])}, nil
 }
 
 // equalContent compares files of the same size.

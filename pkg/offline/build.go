@@ -15,6 +15,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/cache"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/offline/programs"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -24,15 +25,16 @@ const HostPath = host.StateDir + "/bundle.tar.zst"
 // BuildOptions are the options of NewBuild.
 type BuildOptions struct {
 	Versions  image.Versions
-	Archs     []string // none: this machine's
-	Images    []string // by name, "pause"; none: all that a cluster needs
-	Output    string   // "": DefaultPath
-	BaseImage string   // userland of the images, instead of Debian packages
-	K8sDir    string   // a checkout of Kubernetes to build, instead of the module
-	Base      string   // path of a bundle; the new bundle omits the blobs of that bundle
-	SignKey   string   // file of the key to sign with
-	Quick     bool     // compress for this machine, where size is no matter
-	cache     string   // directory of compressed parts; "": that of the user
+	Archs     []string        // none: this machine's
+	Images    []string        // by name, "pause"; none: all that a cluster needs
+	Output    string          // "": DefaultPath
+	BaseImage string          // userland of the images, instead of Debian packages
+	K8sDir    string          // a checkout of Kubernetes to build, instead of the module
+	Base      string          // path of a bundle; the new bundle omits the blobs of that bundle
+	SignKey   string          // file of the key to sign with
+	Quick     bool            // compress for this machine, where size is no matter
+	Programs  programs.Source // kube-bootstrap itself, for the architectures
+	cache     string          // directory of compressed parts; "": that of the user
 }
 
 // DefaultPath is the default path of a bundle that a Build writes.
@@ -58,8 +60,11 @@ func NewBuild(ctx context.Context, o BuildOptions) (Build, error) {
 		return Build{}, fmt.Errorf("images %s: one of them is none of a cluster's, or is named twice",
 			strings.Join(o.Images, ","))
 	}
-	// A wrong key or base must be reported before the build, which takes minutes.
+	// A wrong key, base or program must be reported before the build, which takes minutes.
 	configure, err := o.configure()
+	if err == nil {
+		err = o.Programs.Check(o.Archs)
+	}
 	if err != nil {
 		return Build{}, err
 	}
@@ -126,7 +131,8 @@ func (o BuildOptions) images(ctx context.Context, builder *image.Builder) (built
 			built = append(built, one)
 		}
 	}
-	return built, nil
+	own, err := o.Programs.Images(ctx, builder.Cache, o.Archs)
+	return append(built, own...), err
 }
 
 // configure reads the key and the base, and returns a function that applies them.

@@ -19,18 +19,20 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/fetch"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/cache"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/offline/programs"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // PullOptions state what to pull, and from where.
 type PullOptions struct {
 	Versions image.Versions
-	Archs    []string // none: this machine's
-	Addons   []string // whose images are pulled too; nil: those of all addons
-	Output   string   // "": PulledPath
-	Base     string   // path of a bundle whose blobs are left out
-	SignKey  string   // path of the signing key
-	Quick    bool     // compress fast, for a bundle that stays on this machine
+	Archs    []string        // none: this machine's
+	Addons   []string        // whose images are pulled too; nil: those of all addons
+	Output   string          // "": PulledPath
+	Base     string          // path of a bundle whose blobs are left out
+	SignKey  string          // path of the signing key
+	Quick    bool            // compress fast, for a bundle that stays on this machine
+	Programs programs.Source // kube-bootstrap itself, for the architectures
 	Sites    image.Sites
 	Client   *fetch.Downloader
 	// Work is the directory of the downloads, which the pull removes at its end; "": the
@@ -102,7 +104,7 @@ func NewPull(o PullOptions) (*Pull, error) {
 	}
 	var err error
 	p.configure, err = (BuildOptions{Base: o.Base, SignKey: o.SignKey}).configure()
-	return p, err
+	return p, errors.Join(err, o.Programs.Check(o.Archs))
 }
 
 // Plan returns the plan that writes the bundle. It looks up everything before it
@@ -267,7 +269,8 @@ func (p *Pull) compose(ctx context.Context) (built []image.Built, err error) {
 			built = append(built, one)
 		}
 	}
-	return built, nil
+	own, err := p.Programs.Images(ctx, p.work(), p.Archs)
+	return append(built, own...), err
 }
 
 // origins returns what was fetched for an architecture, by name.

@@ -23,6 +23,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/source"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/offline"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/offline/programs"
 )
 
 // Commands returns the command "offline" and a hidden one. load is its command
@@ -105,6 +106,7 @@ is cached, so that a second build of the same takes seconds.`,
 	c.Flags().StringVar(&o.BaseImage, "base-image", "",
 		"image to take the userland from, instead of Debian packages: a reference, or a file of docker save")
 	c.Flags().StringVar(&o.Base, "base", "", "bundle whose contents are left out; hosts need both")
+	addPrograms(c, con, &o.Programs)
 	c.Flags().BoolVar(&o.Quick, "quick", false,
 		"compress in seconds instead of minutes, for use on this machine: the bundle is half as large again")
 	_ = c.RegisterFlagCompletionFunc("arch", cobra.FixedCompletions(config.Arches, cobra.ShellCompDirectiveNoFileComp))
@@ -125,6 +127,13 @@ is cached, so that a second build of the same takes seconds.`,
 		return buildBundle(c.Context(), con, output.format, o)
 	}
 	return c
+}
+
+// addPrograms adds the flag that puts kube-bootstrap itself into a bundle.
+func addPrograms(c *cobra.Command, con *console.Console, into *programs.Source) {
+	into.Version = con.Version
+	c.Flags().StringVar(&into.Dir, "programs", "",
+		"put kube-bootstrap itself into the bundle, for \"cluster up\" on machines: a directory with kube-bootstrap-linux-ARCH")
 }
 
 // archs are Go's names for what --arch was given, each once, in order.

@@ -53,6 +53,7 @@ who fill a mirror.`,
 	flags.StringSliceVar(&f.archs, "arch", nil,
 		`architectures to pull, comma separated, or "all" that are official (default this machine's)`)
 	flags.StringVar(&f.Base, "base", "", "bundle whose contents are left out; hosts need both")
+	addPrograms(c, con, &f.Programs)
 	flags.BoolVar(&f.Quick, "quick", false,
 		"compress less: seconds instead of minutes, for a bundle that is not carried far")
 	dryRun := flags.Bool("dry-run", false, "list what would be pulled; needs no network")

@@ -124,7 +124,7 @@ Kubernetes that differ from the release are built from a checkout.`,
 	c.Flags().StringVar(&flags.kubeconfig, "kubeconfig", "", "kubeconfig to merge the cluster into; "+noKubeconfig+
 		" for none (empty: the first file of $KUBECONFIG, or ~/.kube/config)")
 	flags.yes = console.AddYes(c, true)
-	flags.machines = addMachineFlags(c)
+	flags.machines = addMachineFlags(con, c)
 	flags.machines.addPlanFlags(c)
 	c.RunE = func(c *cobra.Command, _ []string) error { return up(con, c, flags) }
 	return c

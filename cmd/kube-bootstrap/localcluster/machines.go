@@ -6,9 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
-	"runtime"
 	"strings"
 	"time"
 
@@ -25,6 +22,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/node"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/offline/programs"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/ssh"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -32,18 +30,24 @@ import (
 // machineFlags are the flags of commands that set machines up.
 type machineFlags struct {
 	concurrency int
-	programs    string
+	programs    programs.Source
+	docker      machines.DockerSource
 	dryRun      bool
 	prune       bool
 	format      *output.Format
 }
 
-func addMachineFlags(c *cobra.Command) *machineFlags {
+func addMachineFlags(con *console.Console, c *cobra.Command) *machineFlags {
 	var f machineFlags
+	f.programs.Version = con.Version
 	c.Flags().IntVar(&f.concurrency, "concurrency", machines.DefaultConcurrency,
 		"machines that are set up at the same time")
-	c.Flags().StringVar(&f.programs, "programs", "",
-		"directory with kube-bootstrap-linux-ARCH for machines of other architectures than this one")
+	c.Flags().StringVar(&f.programs.Dir, "programs", "",
+		"directory with kube-bootstrap-linux-ARCH, for machines whose program neither is this one nor is in the bundle")
+	c.Flags().BoolVar(&f.docker.Repositories, "install-docker", false,
+		"install Docker from the packages of the distribution on machines that have none")
+	c.Flags().StringVar(&f.docker.Packages, "docker-packages", "",
+		"directory with packages to install Docker from, on machines that have none and no network")
 	return &f
 }
 
@@ -106,25 +110,9 @@ func machineOptions(o cluster.Options, f machineFlags) machines.Options {
 		files = append(files, remote.FileCopy{From: m.Path, To: m.On, Mode: 0o600})
 	}
 	return machines.Options{
-		Selection: o.Selection, Concurrency: f.concurrency, Bundle: o.Bundle, Program: f.program, Files: files,
-		MasterArgs: o.MasterArgs, WorkerArgs: o.WorkerArgs, Prune: f.prune,
+		Selection: o.Selection, Concurrency: f.concurrency, Bundle: o.Bundle, Program: f.programs.For,
+		Docker: f.docker, Files: files, MasterArgs: o.MasterArgs, WorkerArgs: o.WorkerArgs, Prune: f.prune,
 	}
-}
-
-// program returns the path of the program for an architecture.
-func (f machineFlags) program(arch string) (string, error) {
-	if arch == runtime.GOARCH && runtime.GOOS == "linux" {
-		return os.Executable()
-	}
-	if f.programs == "" {
-		return "", fmt.Errorf("it is %s, and this program is for %s; name a directory with programs by --programs",
-			arch, runtime.GOARCH)
-	}
-	path := filepath.Join(f.programs, "kube-bootstrap-linux-"+arch)
-	if _, err := os.Stat(path); err != nil {
-		return "", fmt.Errorf("it is %s: %w", arch, err)
-	}
-	return path, nil
 }
 
 // upMachines makes machines the nodes of a cluster.

@@ -61,7 +61,7 @@ configuration file.`,
 		cfg, err = clusterOptions(con, c, o)
 		return err
 	}
-	forMachines := addMachineFlags(c)
+	forMachines := addMachineFlags(con, c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if onMachines(o.Selection) {
 			return addMachine(con, c, *o, *name, *forMachines)

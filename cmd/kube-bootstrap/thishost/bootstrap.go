@@ -57,6 +57,7 @@ With a registry, later pods and containers pull from there too.`,
 		return fill(c.Context(), con, runner, h)
 	}
 	withUmask(c)
+	needingLinux(c)
 	return c
 }
 

@@ -37,6 +37,7 @@ func Commands(con *console.Console) []*cobra.Command {
 	}
 	for _, c := range all {
 		command.Each(c, withUmask)
+		command.Each(c, needingLinux)
 	}
 	return all
 }

@@ -29,19 +29,20 @@ var factsScript string
 type Facts struct {
 	Err error // why the machine gave no answer; all else is then not set
 
-	Arch      string // as Go names it
-	Kernel    string
-	HostName  string
-	MachineID string
-	Addr      netip.Addr    // of the node
-	Clock     time.Duration // ahead of this machine
-	Docker    bool
-	Free      int64 // bytes in /var/lib
-	Role      string
-	Complete  bool   // the last run of master or worker there has succeeded
-	CAHash    string // of the cluster; "" on a machine that is part of none
-	Settings  config.Config
-	Digests   map[string]string // of the files below programDir
+	Arch           string // as Go names it
+	Kernel         string
+	HostName       string
+	MachineID      string
+	Addr           netip.Addr    // of the node
+	Clock          time.Duration // ahead of this machine
+	Docker         bool
+	PackageManager string // "": none that kube-bootstrap knows
+	Free           int64  // bytes in /var/lib
+	Role           string
+	Complete       bool   // the last run of master or worker there has succeeded
+	CAHash         string // of the cluster; "" on a machine that is part of none
+	Settings       config.Config
+	Digests        map[string]string // of the files below programDir
 }
 
 // installed reports whether the machine is part of a cluster, complete or not.
@@ -151,6 +152,7 @@ func parseFacts(name, out string, now time.Time) (f Facts) {
 	seconds, _ := strconv.ParseInt(words["clock"], 10, 64)
 	f.Clock = time.Unix(seconds, 0).Sub(now).Round(time.Second)
 	f.Docker, f.Role, f.Complete = words["docker"] != "", words["role"], words["complete"] != ""
+	f.PackageManager = words["packages"]
 	kib, _ := strconv.ParseInt(words["free"], 10, 64)
 	f.Free = kib << 10
 	f.Err = f.decode(words)

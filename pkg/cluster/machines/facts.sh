@@ -10,15 +10,19 @@ say clock "$(date +%s)"
 # sudo removes the variable from the environment, and keeps it in its own.
 say connection "${SSH_CONNECTION:-$(tr '\0' '\n' <"/proc/$PPID/environ" | sed -n 's/^SSH_CONNECTION=//p')}"
 say addresses "$(ip -4 -o addr show 2>/dev/null | sed -n 's/.*inet \([0-9.]*\).*/\1/p' | tr '\n' ' ')"
-[ ! -S /run/docker.sock ] && ! command -v dockerd >/dev/null || say docker yes
+has_docker() { [ -S /run/docker.sock ] || command -v dockerd >/dev/null; }
+[ -e "$1/docker.installing" ] || ! has_docker || say docker yes
+for manager in apt-get dnf yum zypper apk; do
+	! command -v "$manager" >/dev/null || { say packages "$manager"; break; }
+done
 say free "$(df -Pk /var/lib | sed -n '2p' | sed 's/  */ /g' | cut -d ' ' -f 4)"
 say role "$(cat /var/lib/kube-bootstrap/role 2>/dev/null)"
 [ ! -e /var/lib/kube-bootstrap/complete ] || say complete yes
 encoded settings /var/lib/kube-bootstrap/config.yaml
 encoded ca /etc/kubernetes/pki/ca.crt
-for file in bin/kube-bootstrap bundle.tar.zst; do
-	is=$(stat -c '%s %Y' "$1/$file" 2>/dev/null) || continue
-	[ "$is" = "$(sed -n 2p "$1/$file.digest")" ] || continue
-	say "digest:$file" "$(sed -n 1p "$1/$file.digest")"
+cd "$1" 2>/dev/null && for file in bin/kube-bootstrap bundle.tar.zst packages/*; do
+	is=$(stat -c '%s %Y' "$file" 2>/dev/null) || continue
+	[ "$is" = "$(sed -n 2p "$file.digest" 2>/dev/null)" ] || continue
+	say "digest:$file" "$(sed -n 1p "$file.digest")"
 done
 echo end

@@ -73,6 +73,9 @@ func (r *run) planned(ctx context.Context, m Machine) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	if !r.facts[m.Spec.Name].Docker {
+		files = append(files, "install Docker")
+	}
 	role := "run " + r.command(m)[0]
 	switch {
 	case !r.facts[m.Spec.Name].Complete:
@@ -91,7 +94,7 @@ func (r *run) planned(ctx context.Context, m Machine) ([]string, error) {
 
 // missingFiles returns a line for each file that a machine does not have.
 func (r *run) missingFiles(ctx context.Context, m Machine) (lines []string, err error) {
-	path, err := r.options.Program(r.facts[m.Spec.Name].Arch)
+	path, err := r.options.Program(ctx, r.options.Bundle, r.facts[m.Spec.Name].Arch)
 	if err != nil {
 		return nil, err
 	}

@@ -14,12 +14,12 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// prepare sends the program to all machines, and runs the preflight of the new ones. It returns the
+// prepare sends the program to all machines, gives Docker to those without, and runs the preflight of the new ones. It returns the
 // machines that are ready. If any has a problem, no machine gets a role, and new machines get back the
 // state from before.
 func (r *run) prepare(ctx context.Context, chosen []Machine) (ready []Machine, err error) {
 	errs := r.concurrently(chosen, func(m Machine) error {
-		if err := r.putProgram(ctx, m); err != nil {
+		if err := errors.Join(r.putProgram(ctx, m), r.installDocker(ctx, m)); err != nil {
 			return err
 		}
 		return r.preflight(ctx, m)
@@ -43,7 +43,7 @@ func (r *run) prepare(ctx context.Context, chosen []Machine) (ready []Machine, e
 }
 
 func (r *run) putProgram(ctx context.Context, m Machine) error {
-	path, err := r.options.Program(r.facts[m.Spec.Name].Arch)
+	path, err := r.options.Program(ctx, r.options.Bundle, r.facts[m.Spec.Name].Arch)
 	if err != nil {
 		return err
 	}

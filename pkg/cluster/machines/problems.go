@@ -25,6 +25,7 @@ type request struct {
 	caHash   string                  // of the cluster, as this machine knows it; "": unknown
 	program  func(arch string) error // whether there is a program for an architecture
 	bundle   int64                   // bytes
+	docker   DockerSource
 }
 
 // problems returns all problems of all machines. A machine that does not answer is none, except where
@@ -56,8 +57,8 @@ func (r request) machineProblems(m Machine, f Facts) (errs []error) {
 		errs = append(errs, problem(m, "architecture", err.Error(),
 			"run the command on a machine of this architecture"))
 	}
-	if !f.Docker {
-		errs = append(errs, problem(m, "docker", "it has no Docker", "install Docker, such as the package docker.io"))
+	if err := r.docker.problem(m, f); err != nil {
+		errs = append(errs, err)
 	}
 	if f.Clock.Abs() > mostSkew {
 		errs = append(errs, problem(m, "clock",

@@ -119,7 +119,7 @@ func lab(t *testing.T, all ...*scripted) Options {
 	dir := t.TempDir()
 	return Options{
 		Selection: session.Selection{Name: "lab", Provider: choice, CacheDir: dir},
-		Program: func(arch string) (string, error) {
+		Program: func(_ context.Context, _, arch string) (string, error) {
 			return must.Write(t, filepath.Join(dir, "program-"+arch), "for "+arch), nil
 		},
 	}
@@ -139,7 +139,7 @@ func changing(t *testing.T, o Options, do func(*run)) {
 
 func installed(t *testing.T, o Options, number int, role string, more ...string) string {
 	t.Helper()
-	path, err := o.Program("amd64")
+	path, err := o.Program(t.Context(), "", "amd64")
 	must.NoError(t, err)
 	digest, err := remote.Sum(path)
 	must.NoError(t, err)
@@ -186,11 +186,11 @@ func TestAMachineGetsTheProgramOfItsArchitecture(t *testing.T) {
 	program := o.Program
 	var mu sync.Mutex
 	asked := map[string]bool{}
-	o.Program = func(arch string) (string, error) {
+	o.Program = func(ctx context.Context, bundle, arch string) (string, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		asked[arch] = true
-		return program(arch)
+		return program(ctx, bundle, arch)
 	}
 	changing(t, o, func(r *run) {
 		_, err := r.prepare(t.Context(), r.chosen())

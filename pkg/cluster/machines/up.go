@@ -25,12 +25,14 @@ type Options struct {
 	Concurrency int    // machines that are set up at the same time
 	Only        string // set up only this node; "": all
 	Bundle      string // the images, for the first control plane; "": it finds them itself
-	Program     func(arch string) (path string, err error)
-	Files       []remote.FileCopy // that the first control plane gets, such as manifests
-	MasterArgs  []string          // further arguments of `kube-bootstrap master`
-	WorkerArgs  []string          // further arguments of `kube-bootstrap worker`
-	Kubeconfig  string            // file of this machine that gets the administrator's kubeconfig; "": none
-	Prune       bool              // remove the nodes of the cluster that the file does not have
+	// Program returns the path of kube-bootstrap for an architecture. The bundle may contain it.
+	Program    func(ctx context.Context, bundle, arch string) (path string, err error)
+	Docker     DockerSource      // of the machines that have none
+	Files      []remote.FileCopy // that the first control plane gets, such as manifests
+	MasterArgs []string          // further arguments of `kube-bootstrap master`
+	WorkerArgs []string          // further arguments of `kube-bootstrap worker`
+	Kubeconfig string            // file of this machine that gets the administrator's kubeconfig; "": none
+	Prune      bool              // remove the nodes of the cluster that the file does not have
 }
 
 // Result is the cluster after Up.
@@ -123,8 +125,8 @@ func newRun(ctx context.Context, o Options, s *session.Session, p *Provider) (*r
 	}
 	r := &run{options: o, session: s, provider: p, facts: facts, uploads: make(chan struct{}, mostUploads)}
 	r.request = request{
-		machines: p.choice.Machines, facts: facts, caHash: r.knownHash(), bundle: size,
-		program: func(arch string) error { _, err := o.Program(arch); return err },
+		machines: p.choice.Machines, facts: facts, caHash: r.knownHash(), bundle: size, docker: o.Docker,
+		program: func(arch string) error { _, err := o.Program(ctx, o.Bundle, arch); return err },
 	}
 	if err := r.request.problems(); err != nil {
 		return nil, err

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
@@ -35,22 +33,6 @@ func memory(field string) (int64, error) {
 func SwapOn() bool {
 	data, err := os.ReadFile("/proc/swaps")
 	return err == nil && bytes.Count(data, []byte("\n")) > 1 // the first line is the header
-}
-
-// InotifyFree returns how many more inotify instances this user can create,
-// at most limit. All containers of a machine share the kernel's maximum.
-func InotifyFree(limit int) (int, error) {
-	for n := range limit {
-		fd, err := unix.InotifyInit1(unix.IN_CLOEXEC)
-		if err == unix.EMFILE {
-			return n, nil
-		}
-		if err != nil {
-			return n, err
-		}
-		defer unix.Close(fd)
-	}
-	return limit, nil
 }
 
 // CgroupV2 reports whether the host uses the unified cgroup hierarchy.

@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
@@ -142,7 +143,7 @@ const maxReads = 100
 // https://github.com/vishvananda/netlink/blob/v1.3.1/nl/nl_linux.go#L48-L51
 func consistent[T any](read func() ([]T, error)) (list []T, err error) {
 	for range maxReads {
-		if list, err = read(); !errors.Is(err, netlink.ErrDumpInterrupted) {
+		if list, err = read(); !errors.Is(err, errInterrupted) {
 			return list, err
 		}
 	}
@@ -151,7 +152,7 @@ func consistent[T any](read func() ([]T, error)) (list []T, err error) {
 
 // addrsOf returns the IPv4 addresses of a link, or of all links.
 func addrsOf(l netlink.Link) ([]netlink.Addr, error) {
-	return consistent(func() ([]netlink.Addr, error) { return netlink.AddrList(l, netlink.FAMILY_V4) })
+	return consistent(func() ([]netlink.Addr, error) { return netlink.AddrList(l, unix.AF_INET) })
 }
 
 // DeleteInto deletes the veth interfaces whose peers are in the network namespace

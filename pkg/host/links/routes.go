@@ -38,7 +38,7 @@ func Routes() ([]Route, error) {
 }
 
 func mainTable() ([]netlink.Route, error) {
-	return netlink.RouteList(nil, netlink.FAMILY_V4)
+	return netlink.RouteList(nil, unix.AF_INET)
 }
 
 // DeleteRoutesVia deletes the IPv4 routes to networks inside of within that have a gateway.
@@ -53,8 +53,8 @@ func DeleteRoutesVia(within netip.Prefix) error {
 
 // DeleteRoute deletes a route of the main table. A missing route is not an error.
 func DeleteRoute(r Route) error {
-	// SCOPE_NOWHERE stands for routes of all scopes, such as routes without a gateway.
-	route, err := routeBy(r.Link, r.Dst, netlink.SCOPE_NOWHERE)
+	// scopeNowhere stands for routes of all scopes, such as routes without a gateway.
+	route, err := routeBy(r.Link, r.Dst, scopeNowhere)
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func DeleteRoute(r Route) error {
 // a backend, and the kernel routes the redirected packet again. All other packets to the
 // network end at this host.
 func AddLocalRoute(network netip.Prefix, source netip.Addr) error {
-	route, err := routeBy("lo", network, netlink.SCOPE_LINK)
+	route, err := routeBy("lo", network, scopeLink)
 	if err != nil {
 		return err
 	}

@@ -103,7 +103,7 @@ func PermanentNeighbours(name string) (Neighbours, error) {
 	if err != nil {
 		return n, err
 	}
-	for _, family := range []int{netlink.FAMILY_V4, unix.AF_BRIDGE} {
+	for _, family := range []int{unix.AF_INET, bridgeFamily} {
 		entries, err := consistent(func() ([]netlink.Neigh, error) {
 			return netlink.NeighList(link.Attrs().Index, family)
 		})
@@ -113,8 +113,8 @@ func PermanentNeighbours(name string) (Neighbours, error) {
 		for _, e := range entries {
 			addr, ok := netip.AddrFromSlice(e.IP)
 			switch {
-			case !ok || e.State&netlink.NUD_PERMANENT == 0:
-			case family == unix.AF_BRIDGE:
+			case !ok || e.State&permanent == 0:
+			case family == bridgeFamily:
 				n.Hosts[e.HardwareAddr.String()] = addr.Unmap()
 			default:
 				n.MACs[addr.Unmap()] = e.HardwareAddr.String()

@@ -26,7 +26,8 @@ func TestOnlyAStaticProgramFits(t *testing.T) {
 	if err != nil || len(errs) != 1 || step.Problems(errs[0])[0].Name != "program-dynamic" {
 		t.Errorf("a dynamic program: %v, %v", errs, err)
 	}
-	if _, err := programFit(source); err == nil {
-		t.Error("a text is accepted as a program")
+	errs, err = programFit(source)
+	if err != nil || len(errs) != 1 || step.Problems(errs[0])[0].Name != "program-system" {
+		t.Errorf("a file that is no program of Linux: %v, %v", errs, err)
 	}
 }

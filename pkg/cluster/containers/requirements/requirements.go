@@ -64,11 +64,18 @@ func engineFit(engine string) []error {
 	}}
 }
 
-// programFit returns the problem that a program needs the C library of the machine.
+// programFit returns the problem that a program is not for Linux, or needs the C library of the machine.
 // It also runs in the container at the address of the cluster, which contains
 // nothing else. `go install` links it so where a C compiler is installed.
 func programFit(path string) ([]error, error) {
 	program, err := elf.Open(path)
+	if _, ok := errors.AsType[*elf.FormatError](err); ok {
+		return []error{&step.Problem{
+			Name:   "program-system",
+			Text:   "this program is not for Linux, which the containers of a cluster run",
+			Remedy: "run the command on Linux, or make a cluster of machines",
+		}}, nil
+	}
 	if err != nil {
 		return nil, err
 	}

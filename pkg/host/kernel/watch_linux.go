@@ -15,17 +15,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Change is the kind of a kernel notification.
-type Change string
-
-// The changes that WatchNetwork and WatchFirewall report.
-const (
-	LinkChanged       Change = "link"       // or one of its addresses
-	RouteChanged      Change = "route"      // or a removed neighbour of a VXLAN link, to which it routes
-	ForwardingChanged Change = "forwarding" // or another setting of net.ipv4.conf
-	RulesRemoved      Change = "rules"      // an nftables rule, which iptables-nft creates too
-)
-
 const (
 	netfilterGroup = 7         // NFNLGRP_NFTABLES
 	noticeBuffer   = 64 << 10  // bytes; the longest message of the kernel

@@ -1,0 +1,5 @@
+package host
+
+import "syscall"
+
+func changed(stat *syscall.Stat_t) syscall.Timespec { return stat.Ctim }

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package netfilter
+
+func kernelTables() (names []string, supported bool, err error) { return nil, false, nil }
