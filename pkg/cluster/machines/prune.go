@@ -39,13 +39,17 @@ func (r *run) prune(
 }
 
 func without(nodes []apiserver.NodeStatus, removed apiserver.NodeStatus) []apiserver.NodeStatus {
-	return slices.DeleteFunc(slices.Clone(nodes), func(n apiserver.NodeStatus) bool { return n.Name == removed.Name })
+	return slices.DeleteFunc(slices.Clone(nodes), func(n apiserver.NodeStatus) bool {
+		return n.Name == removed.Name
+	})
 }
 
 // removal drains a node, and lets a control plane take away its rights in the cluster. Its machine is not in the file, so
 // nothing can be done on it. A worker may be alive, and is therefore removed as one that does not
 // leave by itself. A control plane must be off or turned down.
-func removal(s *session.Session, controlPlane string, api kube.Connect, n apiserver.NodeStatus) step.Plan {
+func removal(
+	s *session.Session, controlPlane string, api kube.Connect, n apiserver.NodeStatus,
+) step.Plan {
 	object := node.Node{API: api, Name: n.Name}
 	args := []string{"forget", n.Name}
 	if !n.ControlPlane {
@@ -62,7 +66,8 @@ func (r Result) Hints(pruned bool) (lines []string) {
 	for _, name := range r.Absent {
 		line := "node " + name + " is not in the file: add it, or remove it with --prune"
 		if pruned {
-			line = "node " + name + " is not in the file; if it was removed, run `kube-bootstrap turndown` on its machine"
+			line = "node " + name + " is not in the file; if it was removed, " +
+				"run `kube-bootstrap turndown` on its machine"
 		}
 		lines = append(lines, line)
 	}
