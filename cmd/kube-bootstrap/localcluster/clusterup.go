@@ -154,12 +154,7 @@ func hint(ctx context.Context, con *console.Console, o cluster.Options, kubeconf
 	if err != nil {
 		return err
 	}
-	err = output.Table.Print(con.Out, "Node", nodes, func(w io.Writer) {
-		output.Row(w, "NODE", "STATUS", "VERSION", "ADDRESS")
-		for _, n := range nodes {
-			output.Row(w, n.Name, n.Status(), n.Version, n.Address)
-		}
-	})
+	err = printNodes(con.Out, nodes)
 	flag := nameFlag(o.Selection)
 	if kubeconfig == noKubeconfig {
 		con.Say("to use it with your kubectl: kube-bootstrap cluster kubeconfig" + flag + " --merge")
@@ -171,6 +166,15 @@ func hint(ctx context.Context, con *console.Console, o cluster.Options, kubeconf
 	con.Say("to switch it off: kube-bootstrap cluster down" + flag + "; to remove it: kube-bootstrap cluster clean" +
 		flag)
 	return err
+}
+
+func printNodes(out io.Writer, nodes []apiserver.NodeStatus) error {
+	return output.Table.Print(out, "Node", nodes, func(w io.Writer) {
+		output.Row(w, "NODE", "STATUS", "VERSION", "ADDRESS")
+		for _, n := range nodes {
+			output.Row(w, n.Name, n.Status(), n.Version, n.Address)
+		}
+	})
 }
 
 // clusterFlag is nameFlag for the commands about nodes.

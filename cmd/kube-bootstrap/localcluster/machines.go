@@ -187,26 +187,13 @@ func printResult(con *console.Console, o machines.Options, result machines.Resul
 	if len(result.Nodes) == 0 {
 		return nil
 	}
-	for _, name := range result.Absent {
-		con.Say(absentHint(name, o.Prune))
+	for _, hint := range result.Hints(o.Prune) {
+		con.Say(hint)
 	}
 	if result.Context != "" {
 		con.Say("context " + result.Context + " is the current one in " + o.Kubeconfig)
 	}
-	return output.Table.Print(con.Out, "Node", result.Nodes, func(w io.Writer) {
-		output.Row(w, "NODE", "STATUS", "VERSION", "ADDRESS")
-		for _, n := range result.Nodes {
-			output.Row(w, n.Name, n.Status(), n.Version, n.Address)
-		}
-	})
-}
-
-// absentHint names the next step for a node that the file does not have.
-func absentHint(name string, pruned bool) string {
-	if pruned {
-		return "node " + name + " is not in the file and was removed: run `kube-bootstrap turndown` on its machine"
-	}
-	return "node " + name + " is not in the file: add it, or remove it with --prune"
+	return printNodes(con.Out, result.Nodes)
 }
 
 // clean removes a cluster of any kind.

@@ -1,13 +1,11 @@
 package localcluster
 
 import (
-	"bytes"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
 
-	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/console"
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/exit"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/machines"
 )
@@ -48,29 +46,8 @@ func TestFlagsOfMachinesAreRefusedForContainers(t *testing.T) {
 	}
 }
 
-func TestANodeThatIsNotInTheFileHasANextStep(t *testing.T) {
-	for pruned, want := range map[bool]string{false: "remove it with --prune", true: "turndown` on its machine"} {
-		var out, errs bytes.Buffer
-		con := &console.Console{Out: &out, Err: &errs}
-		result := machines.Result{Absent: []string{"b"}, Nodes: nil}
-		if err := printResult(con, machines.Options{Prune: pruned}, result); err != nil || out.Len() > 0 {
-			t.Errorf("a cluster that gave no answer: %q, %v", out.String(), err)
-		}
-		if got := absentHint("b", pruned); !strings.HasSuffix(strings.TrimRight(got, "\n"), want) {
-			t.Errorf("%q, want %q", got, want)
-		}
-	}
-}
-
-func TestAReportOfAMachineNamesWhatItHasNot(t *testing.T) {
-	var out bytes.Buffer
-	reportOf("board", machines.Facts{HostName: "board", Arch: "arm64", Free: 5 << 20}).print(&out)
-	for _, want := range []string{"architecture\tarm64", "role\tnone", "free space in MiB\t5", "Docker\tfalse"} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("%q is not in\n%s", want, out.String())
-		}
-	}
-	if err := noDockerEnv("board"); !strings.Contains(exit.Firm(err).Error(), "node ssh board docker") {
+func TestDockerEnvOfAMachineNamesAnotherWay(t *testing.T) {
+	if err := machines.NoDockerEnv("board"); !strings.Contains(exit.Firm(err).Error(), "node ssh board docker") {
 		t.Errorf("%v", err)
 	}
 }

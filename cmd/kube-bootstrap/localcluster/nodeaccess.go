@@ -166,7 +166,7 @@ func printDockerEnv(
 	out io.Writer, c *cobra.Command, o cluster.Options, node, shell string, format output.Format,
 ) error {
 	if onMachines(o.Selection) {
-		return exit.Firm(noDockerEnv(node))
+		return exit.Firm(machines.NoDockerEnv(node))
 	}
 	env, err := dockertools.OpenDockerEnv(c.Context(), o.Selection, node)
 	if err != nil {

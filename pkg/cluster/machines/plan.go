@@ -32,7 +32,7 @@ func Plan(ctx context.Context, o Options) ([]MachinePlan, error) {
 	if err != nil {
 		return nil, err
 	}
-	plans, err := r.plans(ctx)
+	plans, err := planner{r}.plans(ctx)
 	if err != nil || !r.exists {
 		return plans, err
 	}
@@ -46,8 +46,12 @@ func Plan(ctx context.Context, o Options) ([]MachinePlan, error) {
 // stateAbsent is the state of a node that the file does not have.
 const stateAbsent = "not in the file"
 
+// planner finds what a run would do. It changes nothing.
+type planner struct{ run *run }
+
 // plans returns the plans of the machines in the order of the file.
-func (r *run) plans(ctx context.Context) ([]MachinePlan, error) {
+func (p planner) plans(ctx context.Context) ([]MachinePlan, error) {
+	r := p.run
 	all := make([]MachinePlan, len(r.request.machines))
 	at := map[string]int{}
 	for i, m := range r.request.machines {
@@ -60,16 +64,17 @@ func (r *run) plans(ctx context.Context) ([]MachinePlan, error) {
 			plan.Changes = append(plan.Changes, "none, because it does not answer: "+f.Err.Error())
 			return nil
 		}
-		changes, err := r.planned(ctx, m)
+		changes, err := p.changes(ctx, m)
 		plan.Changes = append(plan.Changes, changes...)
 		return err
 	})
 	return all, errors.Join(errs...)
 }
 
-// planned returns the files that a machine gets, and the changes of its role.
-func (r *run) planned(ctx context.Context, m Machine) ([]string, error) {
-	files, err := r.missingFiles(ctx, m)
+// changes returns the files that a machine gets, and the changes of its role.
+func (p planner) changes(ctx context.Context, m Machine) ([]string, error) {
+	r := p.run
+	files, err := p.missingFiles(ctx, m)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +98,8 @@ func (r *run) planned(ctx context.Context, m Machine) ([]string, error) {
 }
 
 // missingFiles returns a line for each file that a machine does not have.
-func (r *run) missingFiles(ctx context.Context, m Machine) (lines []string, err error) {
+func (p planner) missingFiles(ctx context.Context, m Machine) (lines []string, err error) {
+	r := p.run
 	path, err := r.options.Program(ctx, r.options.Bundle, r.facts[m.Spec.Name].Arch)
 	if err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/apiserver"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/node"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -28,7 +29,7 @@ func (r *run) prune(
 		if !r.options.Prune {
 			continue
 		}
-		err := r.apply(ctx, n.Name, r.removal(api, n))
+		err := r.apply(ctx, n.Name, removal(r.session, r.first.Spec.Name, api, n))
 		r.failed.add(err)
 		if err == nil {
 			nodes = without(nodes, n)
@@ -38,20 +39,37 @@ func (r *run) prune(
 }
 
 func without(nodes []apiserver.NodeStatus, removed apiserver.NodeStatus) []apiserver.NodeStatus {
-	return slices.DeleteFunc(slices.Clone(nodes), func(n apiserver.NodeStatus) bool { return n.Name == removed.Name })
+	return slices.DeleteFunc(slices.Clone(nodes), func(n apiserver.NodeStatus) bool {
+		return n.Name == removed.Name
+	})
 }
 
-// removal drains a node, and takes away its rights in the cluster. Its machine is not in the file, so
+// removal drains a node, and lets a control plane take away its rights in the cluster. Its machine is not in the file, so
 // nothing can be done on it. A worker may be alive, and is therefore removed as one that does not
 // leave by itself. A control plane must be off or turned down.
-func (r *run) removal(api kube.Connect, n apiserver.NodeStatus) step.Plan {
+func removal(
+	s *session.Session, controlPlane string, api kube.Connect, n apiserver.NodeStatus,
+) step.Plan {
 	object := node.Node{API: api, Name: n.Name}
 	args := []string{"forget", n.Name}
 	if !n.ControlPlane {
 		args = append(args, "--compromised")
 	}
 	forget := step.Always(step.IDOf("forget", n.Name), "forget "+n.Name, func(ctx context.Context) error {
-		return remote.Run(ctx, r.session, r.first.Spec.Name, args, nil)
+		return remote.Run(ctx, s, controlPlane, args, nil)
 	})
 	return step.Plan{{object.Drain(node.Drain{Limit: step.DefaultLimit})}, {forget}}
+}
+
+// Hints names the next step for each node that the file does not have.
+func (r Result) Hints(pruned bool) (lines []string) {
+	for _, name := range r.Absent {
+		line := "node " + name + " is not in the file: add it, or remove it with --prune"
+		if pruned {
+			line = "node " + name + " is not in the file; if it was removed, " +
+				"run `kube-bootstrap turndown` on its machine"
+		}
+		lines = append(lines, line)
+	}
+	return lines
 }

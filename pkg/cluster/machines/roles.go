@@ -153,12 +153,12 @@ func (r *run) workers(ctx context.Context, ready []Machine) {
 // must apply other labels or taints.
 func (r *run) joined(m Machine) bool {
 	f := r.facts[m.Spec.Name]
-	return f.Complete && (f.Role == config.RoleControlPlane || !r.labelsDiffer(m))
+	return f.Complete && (f.Role == config.RoleControlPlane || !labelsDiffer(f, m))
 }
 
 // labelsDiffer reports whether a worker gets other labels or taints, which a control plane applies.
-func (r *run) labelsDiffer(m Machine) bool {
-	is := r.facts[m.Spec.Name].Settings
+func labelsDiffer(f Facts, m Machine) bool {
+	is := f.Settings
 	return !slices.Equal(is.NodeLabels, m.Settings.NodeLabels) ||
 		!slices.Equal(is.NodeTaints, m.Settings.NodeTaints)
 }

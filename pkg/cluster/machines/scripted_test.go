@@ -16,6 +16,7 @@ import (
 
 	cryptossh "golang.org/x/crypto/ssh"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/apiserver"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
@@ -254,10 +255,23 @@ func TestOneMachineOfAFile(t *testing.T) {
 	off, on := &scripted{facts: factsOf(0, "x86_64")}, &scripted{facts: factsOf(1, "x86_64")}
 	o := lab(t, off, on)
 	f, err := Inspect(t.Context(), o.Selection, "n1")
-	if err != nil || f.HostName != "n1" || f.Arch != "amd64" || f.Complete || off.got() != "" {
+	if err != nil || f.HostName != "n1" || f.Architecture != "amd64" || f.Complete || off.got() != "" {
 		t.Errorf("%+v, %v; the other machine got %q", f, err, off.got())
 	}
 	if _, err := Inspect(t.Context(), o.Selection, "n2"); len(step.Problems(err)) != 1 {
 		t.Errorf("an unknown machine: %v", err)
+	}
+}
+
+func TestANodeThatIsNotInTheFileHasANextStep(t *testing.T) {
+	nodes := []apiserver.NodeStatus{{Name: "a"}, {Name: "b"}}
+	left := absent(nodes, []Machine{{Spec: topology.Spec{Name: "a"}}})
+	if len(left) != 1 || left[0].Name != "b" {
+		t.Errorf("absent %v", left)
+	}
+	for pruned, want := range map[bool]string{false: "remove it with --prune", true: "turndown` on its machine"} {
+		if got := (Result{Absent: []string{"b"}}).Hints(pruned); len(got) != 1 || !strings.HasSuffix(got[0], want) {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }

@@ -28,22 +28,6 @@ func Only(o session.Selection, name string) (session.Selection, error) {
 	return o, nil
 }
 
-// Inspect returns what was found on one machine.
-func Inspect(ctx context.Context, o session.Selection, name string) (Facts, error) {
-	o, err := Only(o, name)
-	if err != nil {
-		return Facts{}, err
-	}
-	return session.Get(ctx, o, session.Requirements{}, func(s *session.Session, _ topology.State) (Facts, error) {
-		p, err := Of(s)
-		if err != nil {
-			return Facts{}, err
-		}
-		facts, err := p.Facts(ctx)
-		return facts[name], errors.Join(err, facts[name].Err)
-	})
-}
-
 // ShellOn runs a command on a machine in a new terminal. Its status is an *access.ExitError. It needs
 // only this machine to answer.
 func ShellOn(ctx context.Context, o session.Selection, name string, shell ssh.Shell) error {
