@@ -31,5 +31,6 @@ func IdentityOf(info fs.FileInfo) Identity {
 	if !ok {
 		return Identity{}
 	}
-	return Identity{uint64(stat.Dev), stat.Ino, stat.Size, changed(stat)} //nolint:unconvert // Dev has 32 bits on some architectures
+	device := uint64(stat.Dev) //nolint:unconvert // it has 32 bits on some architectures
+	return Identity{device, stat.Ino, stat.Size, changed(stat)}
 }

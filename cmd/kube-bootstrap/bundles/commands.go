@@ -133,7 +133,8 @@ is cached, so that a second build of the same takes seconds.`,
 func addPrograms(c *cobra.Command, con *console.Console, into *programs.Source) {
 	into.Version = con.Version
 	c.Flags().StringVar(&into.Dir, "programs", "",
-		"put kube-bootstrap itself into the bundle, for \"cluster up\" on machines: a directory with kube-bootstrap-linux-ARCH")
+		"put kube-bootstrap itself into the bundle, for \"cluster up\" on machines: a directory with "+
+			"kube-bootstrap-linux-ARCH")
 }
 
 // archs are Go's names for what --arch was given, each once, in order.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/console"
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/exit"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/machines"
 )
@@ -33,7 +34,7 @@ func text(err error) string {
 func TestFlagsOfMachinesAreRefusedForContainers(t *testing.T) {
 	for _, flag := range []string{"--dry-run", "--prune", "-o=json"} {
 		c := &cobra.Command{}
-		addMachineFlags(c).addPlanFlags(c)
+		addMachineFlags(&console.Console{}, c).addPlanFlags(c)
 		if err := onlyMachines(c); err != nil {
 			t.Errorf("without %s: %v", flag, err)
 		}

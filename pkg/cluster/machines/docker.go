@@ -42,10 +42,12 @@ func (d DockerSource) problem(m Machine, f Facts) error {
 	case !d.Repositories && d.Packages == "":
 		return problem(m, "docker", "it has no Docker", remedy)
 	case packageFiles[f.PackageManager] == "":
-		return problem(m, "docker", "it has neither Docker nor apt-get, dnf, yum, zypper or apk, which install it", "install Docker")
+		return problem(m, "docker", "it has neither Docker nor apt-get, dnf, yum, zypper or apk, which install it",
+			"install Docker")
 	}
 	if _, err := d.files(f); err != nil {
-		return problem(m, "docker", "it has no Docker: "+err.Error(), "put the packages of Docker and of what they need there")
+		return problem(m, "docker", "it has no Docker: "+err.Error(),
+			"put the packages of Docker and of what they need there")
 	}
 	return nil
 }
@@ -91,10 +93,12 @@ func (r *run) installDocker(ctx context.Context, m Machine) error {
 		uploads = append(uploads, upload{path, to, 0o644}.step(r.provider, name, r.uploads))
 	}
 	script := access.Script(dockerScript, programDir, f.PackageManager, dir)
-	install := step.Always(step.IDOf("install-docker", name), "install Docker on "+name, func(ctx context.Context) error {
+	install := func(ctx context.Context) error {
 		return dockerError(m, f, access.Run(ctx, r.provider.Node(name), script...))
+	}
+	return r.apply(ctx, name, step.Plan{
+		uploads, {step.Always(step.IDOf("install-docker", name), "install Docker on "+name, install)},
 	})
-	return r.apply(ctx, name, step.Plan{uploads, {install}})
 }
 
 // shownOutput is the number of lines of the output of a package manager that an error has.

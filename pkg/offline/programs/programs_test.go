@@ -65,7 +65,8 @@ func TestABundleBringsTheProgramOfAnotherArchitecture(t *testing.T) {
 
 func TestADirectoryMustHaveAllPrograms(t *testing.T) {
 	dir := t.TempDir()
-	if err := (Source{Dir: dir}).Check([]string{runtime.GOARCH, other}); err == nil || !strings.Contains(err.Error(), other) {
+	err := (Source{Dir: dir}).Check([]string{runtime.GOARCH, other})
+	if err == nil || !strings.Contains(err.Error(), other) {
 		t.Errorf("got %v", err)
 	}
 	if err := (Source{}).Check([]string{other}); err != nil {
