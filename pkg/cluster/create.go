@@ -26,7 +26,9 @@ type creation struct {
 	open   func()                 // closes opened
 }
 
-func newCreation(ctx context.Context, ch change, j *joining.Joining, setup testhost.Setup, isNew bool) (c creation, err error) {
+func newCreation(
+	ctx context.Context, ch change, j *joining.Joining, setup testhost.Setup, isNew bool,
+) (c creation, err error) {
 	opened := make(chan struct{})
 	c = creation{
 		change: ch, join: j, first: j.First, setup: setup, isNew: isNew,

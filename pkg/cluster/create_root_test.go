@@ -16,7 +16,8 @@ import (
 // before that stage has created its hosts.
 func TestChecksBeforeTheHosts(t *testing.T) {
 	cluster, options, _ := noHosts(t)
-	options.Manifests = []ManifestFile{{Path: must.Write(t, filepath.Join(t.TempDir(), "app.yaml"), "{}"), On: "/app.yaml"}}
+	app := must.Write(t, filepath.Join(t.TempDir(), "app.yaml"), "{}")
+	options.Manifests = []ManifestFile{{Path: app, On: "/app.yaml"}}
 	nodes := options.Topology(cluster.Name, topology.State{})
 	run := change{cluster: cluster, options: options, nodes: nodes, source: source{shared: true}}
 	join := run.join(nodes.FirstControlPlane(topology.State{}))

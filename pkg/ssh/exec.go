@@ -132,7 +132,7 @@ const interruptLimit = 5 * time.Second
 func interrupt(
 	client *cryptossh.Client, how become, session *cryptossh.Session, process string, ended <-chan struct{},
 ) {
-	ctx, cancel := context.WithTimeout(context.Background(), interruptLimit)
+	ctx, cancel := step.Limited(step.WithLimit(context.Background(), interruptLimit))
 	defer cancel()
 	if process != "" {
 		_, _ = output(ctx, client, how, "kill -INT "+process)

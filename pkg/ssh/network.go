@@ -183,7 +183,7 @@ func early(err error) bool {
 }
 
 func (n *Network) openOnce(ctx context.Context, t target, dial dialer, acceptNew bool) (*cryptossh.Client, error) {
-	limited, cancel := context.WithTimeout(ctx, connectLimit)
+	limited, cancel := step.Limited(step.WithLimit(ctx, connectLimit))
 	defer cancel()
 	conn, err := dial(limited, "tcp", t.address())
 	if err != nil {

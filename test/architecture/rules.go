@@ -54,7 +54,8 @@ var parts = [][]string{
 	{"pkg/cluster/provider"},
 	{"pkg/cluster/session"},
 	{"pkg/cluster/apiserver", "pkg/cluster/remote"},
-	{"pkg/cluster/joining", "pkg/cluster/preflight", "pkg/cluster/kubeconfig", "pkg/cluster/tools", "pkg/cluster/suite"},
+	{"pkg/cluster/joining", "pkg/cluster/preflight", "pkg/cluster/kubeconfig", "pkg/cluster/tools",
+		"pkg/cluster/suite"},
 	{"pkg/cluster/machines", "pkg/cluster/containers/machines", "pkg/cluster/containers/localregistry"},
 	{"pkg/cluster/containers"},
 	{"pkg/cluster/containers/testhost", "pkg/cluster/containers/dockertools"},
@@ -68,7 +69,8 @@ var parts = [][]string{
 	{"pkg/plan/membership"},
 	{"pkg/plan", "pkg/plan/upkeep"},
 
-	{"pkg/config/components", "pkg/config/addresses", "pkg/config/connection", "pkg/config/mirror", "pkg/config/spelling"},
+	{"pkg/config/components", "pkg/config/addresses", "pkg/config/connection", "pkg/config/mirror",
+		"pkg/config/spelling"},
 	{"pkg/config"},
 	{"pkg/config/previous"},
 	{"pkg/config/file"},
@@ -115,8 +117,9 @@ var exclusive = []struct{ imports, owners []string }{
 		owners:  []string{"pkg/docker", "pkg/cluster/containers/machines"},
 	},
 	{
-		imports: []string{"golang.org/x/crypto/ssh", "github.com/skeema/knownhosts", "github.com/kevinburke/ssh_config"},
-		owners:  []string{"pkg/ssh"},
+		imports: []string{"golang.org/x/crypto/ssh", "github.com/skeema/knownhosts",
+			"github.com/kevinburke/ssh_config"},
+		owners: []string{"pkg/ssh"},
 	},
 }
 

@@ -19,19 +19,22 @@ import (
 // writeLab writes the configuration file. The worker is behind the control plane, and its user is not root.
 func writeLab(t *testing.T, l laptop.User, control, worker hosts.Machine, label, more string) {
 	t.Helper()
-	must.NoError(t, os.WriteFile(filepath.Join(l.Dir, "lab.yaml"), fmt.Appendf(nil, `apiVersion: kube-bootstrap.dev/v1alpha1
+	must.NoError(t, os.WriteFile(filepath.Join(l.Dir, "lab.yaml"), fmt.Appendf(nil, lab, control.IP, worker.IP,
+		label, more), 0o644))
+}
+
+const lab = `apiVersion: kube-bootstrap.dev/v1alpha1
 kind: Cluster
 name: lab
 ssh: {user: root}
 nodes:
 - {role: control-plane, name: a, address: %[1]s}
 - {role: worker, name: b, address: %[2]s, labels: {disk: %[3]s}, ssh: {user: admin, proxyJump: root@%[1]s}}
-%[4]s`, control.IP, worker.IP, label, more), 0o644))
-}
+%[4]s`
 
 // unchanged is what a run may not touch that changes nothing.
-const unchanged = `find /etc /usr/local /var/lib/kube-bootstrap /var/lib/kubelet/config* -path '*/etcd/member' -prune -o \
-	-type f -printf '%p %T@ %i\n' | sort
+const unchanged = `find /etc /usr/local /var/lib/kube-bootstrap /var/lib/kubelet/config* \
+	-path '*/etcd/member' -prune -o -type f -printf '%p %T@ %i\n' | sort
 docker ps --format '{{.ID}} {{.Names}}' | sort; pidof dockerd containerd kubelet flanneld etcd kube-apiserver`
 
 // TestMachines makes two machines a cluster over SSH as docs/machines.md says.
@@ -41,10 +44,12 @@ func TestMachines(t *testing.T) {
 	control, worker := made[0], made[1]
 	for _, m := range made {
 		l.Allow(t, m)
+		hosts.Owned(t, m)
 	}
 	worlds := []string{control.SettledWorld(t), worker.SettledWorld(t)}
 	t.Run("problems of all machines at once", func(t *testing.T) {
-		writeLab(t, l, control, worker, "ssd", "- {role: worker, name: c, address: "+control.IP+", ssh: {port: 2222}}\n")
+		off := "- {role: worker, name: c, address: " + control.IP + ", ssh: {port: 2222}}\n"
+		writeLab(t, l, control, worker, "ssd", off)
 		l.Fails(t, "kube-bootstrap cluster up", 3, "known_hosts has no key of "+control.IP, "--accept-new-host-keys")
 		for i, m := range made {
 			m.SameWorld(t, "a run with problems", worlds[i])

@@ -34,7 +34,8 @@ func New(t *testing.T) User {
 		"sh", "-ec", script, "sh", hosts.Built.Binary, hosts.Built.Bundle, l.Dir, fmt.Sprint(nobody),
 	}}.Run(t.Context())
 	must.NoError(t, err)
-	must.NoError(t, os.Rename(filepath.Join(l.Dir, filepath.Base(hosts.Built.Bundle)), filepath.Join(l.Dir, "kube.tar.zst")))
+	must.NoError(t, os.Rename(filepath.Join(l.Dir, filepath.Base(hosts.Built.Bundle)),
+		filepath.Join(l.Dir, "kube.tar.zst")))
 	return l
 }
 
@@ -88,4 +89,6 @@ func (l User) Allow(t *testing.T, m hosts.Machine) {
 for home in /root /home/admin; do mkdir -p $home/.ssh && echo '%s' >$home/.ssh/authorized_keys; done
 chown -R admin /home/admin && rm /usr/local/bin/kube-bootstrap
 until ss -ltn | grep -q :22; do sleep 0.1; done`, key))
+	// The first login writes files of the distribution.
+	l.Sh(t, "ssh -i .ssh/id_ed25519 -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null root@"+m.IP+" true")
 }

@@ -23,7 +23,8 @@ func Of(s *session.Session) (Cluster, error) {
 	p, ok := s.Provider.(DockerProvider)
 	if !ok {
 		return Cluster{}, &step.Problem{Name: "machines", Firm: true,
-			Text:   "the nodes of cluster " + s.Name + " are machines, which kube-bootstrap cannot create, stop or copy",
+			Text: "the nodes of cluster " + s.Name + " are machines, which kube-bootstrap cannot create, " +
+				"stop or copy",
 			Remedy: "use this command for clusters of containers only"}
 	}
 	return Cluster{machines.Of(p.Engine, s.Name), s}, nil

@@ -14,8 +14,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// prepare sends the program to all machines, gives Docker to those without, and runs the preflight of the new ones. It returns the
-// machines that are ready. If any has a problem, no machine gets a role, and new machines get back the
+// prepare sends the program to all machines, gives Docker to those without, and runs the preflight of
+// the new ones. It returns the machines that are ready. If any has a problem, no machine gets a role, and new machines get back the
 // state from before.
 func (r *run) prepare(ctx context.Context, chosen []Machine) (ready []Machine, err error) {
 	errs := r.concurrently(chosen, func(m Machine) error {

@@ -207,9 +207,7 @@ func (p *Provider) URL(ctx context.Context, cluster string) (string, error) {
 }
 
 func answers(ctx context.Context, address string) bool {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
-	defer cancel()
-	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+	conn, err := (&net.Dialer{Timeout: 2 * time.Second}).DialContext(ctx, "tcp", address)
 	if err != nil {
 		return false
 	}

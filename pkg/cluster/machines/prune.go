@@ -44,8 +44,8 @@ func without(nodes []apiserver.NodeStatus, removed apiserver.NodeStatus) []apise
 	})
 }
 
-// removal drains a node, and lets a control plane take away its rights in the cluster. Its machine is not in the file, so
-// nothing can be done on it. A worker may be alive, and is therefore removed as one that does not
+// removal drains a node, and lets a control plane take away its rights in the cluster. Its machine is
+// not in the file, so nothing can be done on it. A worker may be alive, and is therefore removed as one that does not
 // leave by itself. A control plane must be off or turned down.
 func removal(
 	s *session.Session, controlPlane string, api kube.Connect, n apiserver.NodeStatus,

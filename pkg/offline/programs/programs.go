@@ -47,7 +47,8 @@ func (s Source) File(arch string) (string, error) {
 		return os.Executable()
 	}
 	if s.Dir == "" {
-		return "", fmt.Errorf("this program is for %s/%s, not for linux/%s; set --programs to a directory with programs",
+		return "", fmt.Errorf("this program is for %s/%s, not for linux/%s; set --programs to a directory with "+
+			"programs",
 			runtime.GOOS, runtime.GOARCH, arch)
 	}
 	path := filepath.Join(s.Dir, "kube-bootstrap-linux-"+arch)

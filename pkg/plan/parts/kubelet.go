@@ -68,7 +68,8 @@ func (n NodeComponents) WaitReady() step.Step { return Watched(n.IfNetwork(n.Obj
 // IfNetwork returns s, which is excluded unless the run installs the pod network.
 func (n NodeComponents) IfNetwork(s step.Step) step.Step { return s.If(n.installed) }
 
-// labelsAndTaints returns what the settings request for the node. Only pods of the cluster run on a dedicated control plane.
+// labelsAndTaints returns what the settings request for the node. Only pods of the cluster run on a dedicated
+// control plane.
 func labelsAndTaints(role string, labels []config.Label, taints []config.Taint, dedicated bool) node.LabelsAndTaints {
 	m := node.LabelsAndTaints{Labels: labels, Taints: taints, ByKubelet: role == local.Worker}
 	if role == local.ControlPlane {
@@ -110,7 +111,8 @@ func newKubelet(h *local.Host, identity kubelet.Identity) kubelet.Kubelet {
 
 func kubeletIdentity(h *local.Host, role string, pki controlplane.PKI) kubelet.Identity {
 	i := kubelet.Identity{
-		Files: h.Files, HostName: h.Config.HostName, ControlPlane: role == local.ControlPlane, Server: local.BalancedAPI(h),
+		Files: h.Files, HostName: h.Config.HostName, ControlPlane: role == local.ControlPlane,
+		Server: local.BalancedAPI(h),
 	}
 	if i.ControlPlane {
 		i.Certificate = pki.NodeCertificate
