@@ -118,10 +118,13 @@ func lab(t *testing.T, all ...*scripted) Options {
 		choice.Machines = append(choice.Machines, m)
 	}
 	dir := t.TempDir()
+	for _, arch := range []string{"amd64", "arm64"} {
+		must.Write(t, filepath.Join(dir, "program-"+arch), "for "+arch)
+	}
 	return Options{
 		Selection: session.Selection{Name: "lab", Provider: choice, CacheDir: dir},
 		Program: func(_ context.Context, _, arch string) (string, error) {
-			return must.Write(t, filepath.Join(dir, "program-"+arch), "for "+arch), nil
+			return filepath.Join(dir, "program-"+arch), nil
 		},
 	}
 }
