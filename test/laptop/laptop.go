@@ -87,7 +87,7 @@ func (l User) Allow(t *testing.T, m hosts.Machine) {
 	key := strings.TrimSpace(string(must.Read(t, filepath.Join(l.Dir, ".ssh/id_ed25519.pub"))))
 	m.Sh(t, fmt.Sprintf(`useradd -m -s /bin/bash admin && echo 'admin ALL=(ALL) NOPASSWD: ALL' >/etc/sudoers.d/admin
 for home in /root /home/admin; do mkdir -p $home/.ssh && echo '%s' >$home/.ssh/authorized_keys; done
-chown -R admin /home/admin && rm /usr/local/bin/kube-bootstrap
+chown -R admin /home/admin && rm /usr/local/bin/kube-bootstrap && runuser -u admin -- sudo -n true
 until ss -ltn | grep -q :22; do sleep 0.1; done`, key))
 	// The first login writes files of the distribution.
 	l.Sh(t, "ssh -i .ssh/id_ed25519 -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null root@"+m.IP+" true")
