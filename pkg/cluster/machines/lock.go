@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/user"
 	"strconv"
 	"strings"
 	"sync"
@@ -40,9 +41,9 @@ const (
 // holder describes this run for others.
 func holder() string {
 	machine, _ := os.Hostname()
-	name := os.Getenv("USER")
-	if name == "" {
-		name = "user " + strconv.Itoa(os.Getuid())
+	name := "user " + strconv.Itoa(os.Getuid())
+	if known, err := user.Current(); err == nil {
+		name = known.Username
 	}
 	since := time.Now().UTC().Format(time.RFC3339)
 	return fmt.Sprintf("%s on %s, process %d, since %s", name, machine, os.Getpid(), since)

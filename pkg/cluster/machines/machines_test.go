@@ -40,7 +40,7 @@ func board(t *testing.T, s *sshtest.Server) *Provider {
 	return p.(*Provider)
 }
 
-func user(t *testing.T) cryptossh.PublicKey {
+func login(t *testing.T) cryptossh.PublicKey {
 	t.Helper()
 	home := t.TempDir()
 	t.Setenv("HOME", home)
@@ -50,14 +50,14 @@ func user(t *testing.T) cryptossh.PublicKey {
 }
 
 func TestAMachineIsANode(t *testing.T) {
-	p := board(t, sshtest.Start(t, sshtest.Limits{}, user(t)))
+	p := board(t, sshtest.Start(t, sshtest.Limits{}, login(t)))
 	accesstest.Node(t, "board", p.Node("board"), p.Node("none"))
 	must.NoError(t, os.RemoveAll("/var/access-test"))
 }
 
 // TestALockNamesItsHolder: the end of the connection frees the lock.
 func TestALockNamesItsHolder(t *testing.T) {
-	key := user(t)
+	key := login(t)
 	first, second := sshtest.Start(t, sshtest.Limits{}, key), sshtest.Start(t, sshtest.Limits{}, key)
 	p, other := board(t, first), board(t, second)
 	release, err := p.lockAll(t.Context())
@@ -84,7 +84,7 @@ func TestALockNamesItsHolder(t *testing.T) {
 }
 
 func TestFactsOfAMachine(t *testing.T) {
-	p := board(t, sshtest.Start(t, sshtest.Limits{}, user(t)))
+	p := board(t, sshtest.Start(t, sshtest.Limits{}, login(t)))
 	f := p.ask(t.Context(), "board")
 	if f.Err != nil || f.Kernel != "Linux" || f.HostName == "" || f.Free == 0 || f.Clock.Abs() > time.Minute ||
 		f.installed() {
@@ -93,7 +93,7 @@ func TestFactsOfAMachine(t *testing.T) {
 }
 
 func TestAFileThatWasBegunIsContinued(t *testing.T) {
-	p := board(t, sshtest.Start(t, sshtest.Limits{}, user(t)))
+	p := board(t, sshtest.Start(t, sshtest.Limits{}, login(t)))
 	dir := t.TempDir()
 	from := must.Write(t, filepath.Join(dir, "from"), "0123456789")
 	u := upload{from: from, to: filepath.Join(dir, "to"), mode: 0o640}
@@ -131,6 +131,7 @@ func member(name, role, hash string) Facts {
 // TestProblemsOfMachines: a is the first control plane, b the second one, c a worker.
 func TestProblemsOfMachines(t *testing.T) {
 	off := Facts{Err: &ssh.Unreachable{Problem: &step.Problem{Name: "ssh-refused"}}}
+	refused := Facts{Err: &step.Problem{Name: "ssh-keys"}}
 	changed := func(f Facts, change func(*Facts)) Facts { change(&f); return f }
 	for what, c := range map[string]struct {
 		a, b, c Facts
@@ -143,6 +144,8 @@ func TestProblemsOfMachines(t *testing.T) {
 		"the first control plane is off":   {off, found("b"), found("c"), "", "control-plane-off"},
 		"only a worker knows the cluster":  {off, found("b"), member("c", "worker", "x"), "", "control-plane-off"},
 		"this machine knows the cluster":   {found("a"), off, found("c"), "x", "control-plane-off"},
+		"only a worker is in a cluster":    {found("a"), found("b"), member("c", "worker", "x"), "", "control-plane-missing"},
+		"the first one accepts no key":     {refused, found("b"), member("c", "worker", "x"), "", "ssh-keys"},
 		"the cluster was removed":          {found("a"), found("b"), found("c"), "x", ""},
 		"two clusters": {
 			member("a", "master", "x"), member("b", "master", "y"), found("c"), "", "other-cluster",

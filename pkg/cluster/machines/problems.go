@@ -171,15 +171,25 @@ func (r request) unknownCluster() []error {
 		return nil
 	}
 	var off []string
+	unknown := false // a control plane has another problem, which is reported too
 	for _, m := range r.machines {
-		if m.Spec.Role == topology.ControlPlane && r.facts[m.Spec.Name].off() {
+		f := r.facts[m.Spec.Name]
+		switch {
+		case m.Spec.Role != topology.ControlPlane:
+		case f.off():
 			off = append(off, m.Spec.Name)
+		case f.Err != nil:
+			unknown = true
 		}
 	}
 	hash := r.hash()
 	switch {
-	case len(off) == 0 && (hash == "" || r.caHash != "" && !r.anyInstalled()):
+	case len(off) == 0 && (unknown || hash == "" || r.caHash != "" && !r.anyInstalled()):
 		return nil // every control plane answers, and none has a cluster
+	case len(off) == 0:
+		return []error{&step.Problem{Name: "control-plane-missing", Firm: true,
+			Text:   "machines of the file are part of a cluster, and no control plane of the file is",
+			Remedy: "write a control plane of that cluster into the file, or turn the machines down"}}
 	case hash != "":
 		return []error{&step.Problem{Name: "control-plane-off", Firm: true,
 			Text:   "the cluster exists, and no control plane of it answers: " + strings.Join(off, ", "),

@@ -19,6 +19,19 @@ func absent(nodes []apiserver.NodeStatus, file []Machine) []apiserver.NodeStatus
 	})
 }
 
+// noteRemoved notes the machines that are set up, and whose nodes were removed from the cluster. The
+// cluster refuses the credentials of such a machine.
+func (r *run) noteRemoved(nodes []apiserver.NodeStatus) {
+	for _, m := range r.request.machines {
+		f := r.facts[m.Spec.Name]
+		if f.Err == nil && f.installed() && len(without(nodes, m.Spec.Name)) == len(nodes) {
+			r.failed.add(problem(m, "node-removed", "it is set up, and its node is not in the cluster",
+				"if the node was removed, run `kube-bootstrap node ssh "+m.Spec.Name+
+					" -- kube-bootstrap turndown --yes`, and this command again"))
+		}
+	}
+}
+
 // prune removes the nodes that the file does not have, if the options say so. It returns the names of
 // those nodes, and the nodes that remain.
 func (r *run) prune(
@@ -32,16 +45,14 @@ func (r *run) prune(
 		err := r.apply(ctx, n.Name, removal(r.session, r.first.Spec.Name, api, n))
 		r.failed.add(err)
 		if err == nil {
-			nodes = without(nodes, n)
+			nodes = without(nodes, n.Name)
 		}
 	}
 	return names, nodes
 }
 
-func without(nodes []apiserver.NodeStatus, removed apiserver.NodeStatus) []apiserver.NodeStatus {
-	return slices.DeleteFunc(slices.Clone(nodes), func(n apiserver.NodeStatus) bool {
-		return n.Name == removed.Name
-	})
+func without(nodes []apiserver.NodeStatus, name string) []apiserver.NodeStatus {
+	return slices.DeleteFunc(slices.Clone(nodes), func(n apiserver.NodeStatus) bool { return n.Name == name })
 }
 
 // removal drains a node, and lets a control plane take away its rights in the cluster. Its machine is

@@ -101,7 +101,7 @@ func factsOf(number int, arch string, more ...string) string {
 // lab returns the options of a cluster of machines: the first one is its control plane.
 func lab(t *testing.T, all ...*scripted) Options {
 	t.Helper()
-	key := user(t)
+	key := login(t)
 	choice := Choice{Cluster: "lab"}
 	for i, s := range all {
 		host, text, err := net.SplitHostPort(sshtest.StartScripted(t, sshtest.Limits{}, s.answer, key).Addr)
@@ -277,4 +277,17 @@ func TestANodeThatIsNotInTheFileHasANextStep(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
+}
+
+func TestAMachineWhoseNodeWasRemovedIsNamed(t *testing.T) {
+	all := []*scripted{{facts: "role master"}, {}, {facts: factsOf(2, "x86_64")}}
+	o := lab(t, all...)
+	all[0].facts, all[1].facts = installed(t, o, 0, "master"), installed(t, o, 1, "worker")
+	changing(t, o, func(r *run) {
+		r.noteRemoved([]apiserver.NodeStatus{{Name: "n0"}})
+		found := step.Problems(r.failed.err())
+		if len(found) != 1 || found[0].Name != "node-removed" || !strings.HasPrefix(found[0].Text, "machine n1: ") {
+			t.Errorf("%v", found)
+		}
+	})
 }

@@ -199,8 +199,12 @@ func (r *run) result(ctx context.Context) (result Result, err error) {
 		return result, err
 	}
 	api := apiserver.Through(r.session, admin)
-	if result.Nodes, err = apiserver.List(ctx, api); err != nil || r.options.Only != "" {
+	if result.Nodes, err = apiserver.List(ctx, api); err != nil {
 		return result, err
+	}
+	r.noteRemoved(result.Nodes)
+	if r.options.Only != "" {
+		return result, nil
 	}
 	result.Absent, result.Nodes = r.prune(ctx, api, result.Nodes)
 	return result, nil
