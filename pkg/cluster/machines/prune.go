@@ -19,17 +19,18 @@ func absent(nodes []apiserver.NodeStatus, file []Machine) []apiserver.NodeStatus
 	})
 }
 
-// noteRemoved notes the machines that are set up, and whose nodes were removed from the cluster. The
-// cluster refuses the credentials of such a machine.
-func (r *run) noteRemoved(nodes []apiserver.NodeStatus) {
-	for _, m := range r.request.machines {
+// removedNodes returns the problems of machines that are set up, and whose nodes were removed from the
+// cluster. The cluster refuses the credentials of such a machine.
+func (r request) removedNodes(nodes []apiserver.NodeStatus) (errs []error) {
+	for _, m := range r.machines {
 		f := r.facts[m.Spec.Name]
 		if f.Err == nil && f.installed() && len(without(nodes, m.Spec.Name)) == len(nodes) {
-			r.failed.add(problem(m, "node-removed", "it is set up, and its node is not in the cluster",
+			errs = append(errs, problem(m, "node-removed", "it is set up, and its node is not in the cluster",
 				"if the node was removed, run `kube-bootstrap node ssh "+m.Spec.Name+
 					" -- kube-bootstrap turndown --yes`, and this command again"))
 		}
 	}
+	return errs
 }
 
 // prune removes the nodes that the file does not have, if the options say so. It returns the names of

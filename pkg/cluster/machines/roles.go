@@ -20,11 +20,13 @@ type failures struct {
 	all []error
 }
 
-func (f *failures) add(err error) {
+func (f *failures) add(errs ...error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if err != nil {
-		f.all = append(f.all, err)
+	for _, err := range errs {
+		if err != nil {
+			f.all = append(f.all, err)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package machines
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -284,8 +285,7 @@ func TestAMachineWhoseNodeWasRemovedIsNamed(t *testing.T) {
 	o := lab(t, all...)
 	all[0].facts, all[1].facts = installed(t, o, 0, "master"), installed(t, o, 1, "worker")
 	changing(t, o, func(r *run) {
-		r.noteRemoved([]apiserver.NodeStatus{{Name: "n0"}})
-		found := step.Problems(r.failed.err())
+		found := step.Problems(errors.Join(r.request.removedNodes([]apiserver.NodeStatus{{Name: "n0"}})...))
 		if len(found) != 1 || found[0].Name != "node-removed" || !strings.HasPrefix(found[0].Text, "machine n1: ") {
 			t.Errorf("%v", found)
 		}

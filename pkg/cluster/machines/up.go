@@ -202,7 +202,7 @@ func (r *run) result(ctx context.Context) (result Result, err error) {
 	if result.Nodes, err = apiserver.List(ctx, api); err != nil {
 		return result, err
 	}
-	r.noteRemoved(result.Nodes)
+	r.failed.add(r.request.removedNodes(result.Nodes)...)
 	if r.options.Only != "" {
 		return result, nil
 	}
