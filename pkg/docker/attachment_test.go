@@ -44,7 +44,7 @@ func TestPublishAddr(t *testing.T) {
 // TestTheHashOfAContainerStays: another hash would replace the containers of existing clusters.
 func TestTheHashOfAContainerStays(t *testing.T) {
 	c := Container{
-		Name: "k.api", Image: "balancer", Command: []string{"/balancer"}, Restart: "no",
+		Name: "k.api", Image: "front", Command: []string{"/front"}, Restart: "no",
 		Mounts: []Mount{{Source: "/a", Target: "/b", ReadOnly: true}},
 		On: Attachment{
 			Cluster: "k", Network: "k", Addr: netip.MustParseAddr("10.192.0.2"), Ports: map[uint16]uint16{1: 2},
