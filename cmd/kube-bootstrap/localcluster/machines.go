@@ -61,7 +61,8 @@ func (f *machineFlags) addPlanFlags(c *cobra.Command) {
 
 // onlyMachines returns the error of a flag that clusters of containers do not have.
 func onlyMachines(c *cobra.Command) error {
-	for _, name := range []string{"dry-run", "prune", "output"} {
+	for _, name := range []string{"dry-run", "prune", "output", "concurrency", "programs", "install-docker",
+		"docker-packages"} {
 		if c.Flags().Changed(name) {
 			return exit.Usage(fmt.Errorf("--%s is only for clusters whose nodes are machines", name))
 		}

@@ -32,7 +32,7 @@ func text(err error) string {
 }
 
 func TestFlagsOfMachinesAreRefusedForContainers(t *testing.T) {
-	for _, flag := range []string{"--dry-run", "--prune", "-o=json"} {
+	for _, flag := range []string{"--dry-run", "--prune", "-o=json", "--concurrency=2", "--install-docker"} {
 		c := &cobra.Command{}
 		addMachineFlags(&console.Console{}, c).addPlanFlags(c)
 		if err := onlyMachines(c); err != nil {

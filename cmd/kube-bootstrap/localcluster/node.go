@@ -66,6 +66,9 @@ configuration file.`,
 		if onMachines(o.Selection) {
 			return addMachine(con, c, *o, *name, *forMachines)
 		}
+		if err := onlyMachines(c); err != nil {
+			return err
+		}
 		spec, err := specOf(cfg, *role, *name)
 		if err != nil {
 			return err
