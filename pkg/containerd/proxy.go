@@ -127,6 +127,9 @@ func age(c *runtime.Container) time.Duration { return time.Since(time.Unix(0, c.
 func (p Proxy) remove(ctx context.Context, running *runtime.Container) error {
 	return p.Socket.withCRI(ctx, func(cri runtime.RuntimeServiceClient) error {
 		_, err := cri.RemoveContainer(ctx, &runtime.RemoveContainerRequest{ContainerId: running.Id})
+		if err != nil && beingRemoved(err) {
+			return nil
+		}
 		return err
 	})
 }

@@ -160,9 +160,19 @@ func (p StaticPod) remove(ctx context.Context) error {
 
 func removeSandbox(ctx context.Context, cri runtime.RuntimeServiceClient, id string) error {
 	_, stopped := cri.StopPodSandbox(ctx, &runtime.StopPodSandboxRequest{PodSandboxId: id})
-	_, removed := cri.RemovePodSandbox(ctx, &runtime.RemovePodSandboxRequest{PodSandboxId: id})
+	removed := step.Until(ctx, func(ctx context.Context) error {
+		_, err := cri.RemovePodSandbox(ctx, &runtime.RemovePodSandboxRequest{PodSandboxId: id})
+		if err != nil && !beingRemoved(err) {
+			err = step.Final(err)
+		}
+		return err
+	}, nil)
 	return errors.Join(stopped, removed)
 }
+
+// beingRemoved reports whether the kubelet removes the container at the same time. containerd has no type for this
+// error: https://github.com/containerd/containerd/blob/v2.4.2/internal/cri/server/container_remove.go#L161
+func beingRemoved(err error) bool { return strings.Contains(err.Error(), "already in removing state") }
 
 func (p StaticPod) labels() map[string]string {
 	return map[string]string{"io.kubernetes.pod.name": p.Name, "io.kubernetes.pod.namespace": "kube-system"}
