@@ -205,22 +205,10 @@ func (f *firstLine) text() string {
 	return f.kept.String()
 }
 
-// Size is that of a terminal, in characters.
-type Size struct{ Rows, Columns uint }
-
-// Shell is a command with a terminal of its own.
-type Shell struct {
-	Args   []string
-	Env    []string
-	Input  io.Reader
-	Output io.Writer
-	Sizes  <-chan Size // of the user's terminal, the first and every new one
-}
-
 // ShellIn runs a command on a terminal in a container, to its end.
-func (d *Engine) ShellIn(ctx context.Context, name string, s Shell) error {
+func (d *Engine) ShellIn(ctx context.Context, name string, s host.Shell) error {
 	id, stream, err := d.attach(ctx, name, client.ExecCreateOptions{
-		Cmd: s.Args, Env: s.Env, TTY: true, AttachStdin: true, AttachStdout: true, AttachStderr: true,
+		Cmd: s.Args, Env: []string{"TERM=" + s.Terminal}, TTY: true, AttachStdin: true, AttachStdout: true, AttachStderr: true,
 	})
 	if err != nil {
 		return step.Wrap(err, "run a shell in %s", name)
@@ -229,7 +217,11 @@ func (d *Engine) ShellIn(ctx context.Context, name string, s Shell) error {
 	defer context.AfterFunc(ctx, stream.Close)()
 	ended, stop := context.WithCancel(ctx)
 	defer stop()
-	go follow(ended, d.Client, id, s.Sizes)
+	go s.Follow(ended, func(size host.Size) {
+		// A wrong size is only ugly.
+		to := client.ExecResizeOptions{Height: uint(size.Rows), Width: uint(size.Columns)}
+		_, _ = d.ExecResize(ended, id, to)
+	})
 	go func() {
 		_, _ = io.Copy(stream.Conn, s.Input) // ends with the shell, or with the user's input
 		_ = stream.CloseWrite()
@@ -243,20 +235,4 @@ func (d *Engine) ShellIn(ctx context.Context, name string, s Shell) error {
 	}
 	run := &execution{docker: d, container: name, command: host.Command{Args: s.Args}}
 	return run.result(ctx, id)
-}
-
-// follow gives the terminal in the container the size of the user's.
-func follow(ctx context.Context, api *client.Client, id string, sizes <-chan Size) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case s, more := <-sizes:
-			if !more {
-				return
-			}
-			// a wrong size is only ugly
-			_, _ = api.ExecResize(ctx, id, client.ExecResizeOptions{Height: s.Rows, Width: s.Columns})
-		}
-	}
 }

@@ -55,7 +55,7 @@ func TestAShellEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	stdin, open := io.Pipe()
 	defer open.Close()
-	shell := Shell{Args: []string{"/bin/sh", "-c", "echo ready; exec sleep 1000"}, Input: stdin, Output: cancels(cancel)}
+	shell := host.Shell{Args: []string{"/bin/sh", "-c", "echo ready; exec sleep 1000"}, Input: stdin, Output: cancels(cancel)}
 	ended := make(chan error, 1)
 	go func() { ended <- engine.ShellIn(ctx, name, shell) }()
 	select {

@@ -4,32 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 
 	cryptossh "golang.org/x/crypto/ssh"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
-
-// Size is the size of a terminal.
-type Size struct{ Rows, Columns int }
-
-// Shell is a command with a terminal.
-type Shell struct {
-	Args     []string
-	Terminal string // its kind, such as xterm
-	Input    io.Reader
-	Output   io.Writer
-	Sizes    <-chan Size // the first one, and each change
-}
 
 // Shell runs a command as root in a new terminal of the machine. The error of a command that failed
 // contains an ExitCode. sudo asks for its password on this terminal.
-func (m *Machine) Shell(ctx context.Context, shell Shell) error {
+func (m *Machine) Shell(ctx context.Context, shell host.Shell) error {
 	client, how, err := m.connection(ctx)
 	if err != nil {
 		return err
 	}
-	session, err := client.NewSession()
+	session, err := newSession(ctx, client)
 	if err != nil {
 		return m.lostError(err)
 	}
@@ -53,7 +42,9 @@ func (m *Machine) Shell(ctx context.Context, shell Shell) error {
 		return m.lostError(err)
 	}
 	go send(in, "", shell.Input)
-	go resize(session, shell.Sizes)
+	ended, end := context.WithCancel(ctx)
+	defer end()
+	go shell.Follow(ended, func(size host.Size) { _ = session.WindowChange(size.Rows, size.Columns) })
 	err = session.Wait()
 	if failed, ok := errors.AsType[*cryptossh.ExitError](err); ok {
 		return ExitCode(failed.ExitStatus())
@@ -62,12 +53,4 @@ func (m *Machine) Shell(ctx context.Context, shell Shell) error {
 		return m.lostError(err)
 	}
 	return nil
-}
-
-func resize(session *cryptossh.Session, sizes <-chan Size) {
-	for size := range sizes {
-		if session.WindowChange(size.Rows, size.Columns) != nil {
-			return
-		}
-	}
 }

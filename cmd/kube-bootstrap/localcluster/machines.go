@@ -16,11 +16,12 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/output"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/access"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/dockertools"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/machines"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/node"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/offline/programs"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/ssh"
@@ -246,27 +247,11 @@ func addMachine(con *console.Console, c *cobra.Command, o cluster.Options, name 
 }
 
 // terminalOn opens a terminal on a node of any kind.
-func terminalOn(ctx context.Context, con *console.Console, o session.Selection, node string, shell docker.Shell,
-	run func(context.Context, session.Selection, string, docker.Shell) error,
-) error {
-	if !onMachines(o) {
-		return run(ctx, o, node, shell)
+func terminalOn(ctx context.Context, o session.Selection, node string, shell host.Shell) error {
+	if onMachines(o) {
+		return machines.ShellOn(ctx, o, node, shell)
 	}
-	sizes := make(chan ssh.Size, 1)
-	go func() {
-		for {
-			select {
-			case size := <-shell.Sizes:
-				sizes <- ssh.Size{Rows: int(size.Rows), Columns: int(size.Columns)}
-			case <-ctx.Done():
-				close(sizes)
-				return
-			}
-		}
-	}()
-	return machines.ShellOn(ctx, o, node, ssh.Shell{
-		Args: shell.Args, Terminal: con.Env("TERM"), Input: shell.Input, Output: shell.Output, Sizes: sizes,
-	})
+	return dockertools.ShellOn(ctx, o, node, shell)
 }
 
 // kubectlOnMachine runs kubectl on a control plane, because this machine may have no route to an API server.

@@ -24,7 +24,6 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/machines"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/tools"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
@@ -72,7 +71,7 @@ func onNode(ctx context.Context, con *console.Console, o cluster.Options, node s
 			Args: command, Stdin: os.Stdin, Stdout: con.Out, Stderr: con.Err,
 		})
 	}
-	sizes := make(chan docker.Size, 1)
+	sizes := make(chan host.Size, 1)
 	changed := make(chan os.Signal, 1)
 	signal.Notify(changed, syscall.SIGWINCH)
 	defer signal.Stop(changed)
@@ -86,7 +85,7 @@ func onNode(ctx context.Context, con *console.Console, o cluster.Options, node s
 				return
 			case <-changed:
 				if columns, rows, err := term.GetSize(out); err == nil {
-					sizes <- docker.Size{Rows: uint(rows), Columns: uint(columns)}
+					sizes <- host.Size{Rows: rows, Columns: columns}
 				}
 			}
 		}
@@ -96,9 +95,9 @@ func onNode(ctx context.Context, con *console.Console, o cluster.Options, node s
 		return err
 	}
 	defer func() { _ = term.Restore(in, before) }()
-	return terminalOn(ctx, con, o.Selection, node, docker.Shell{
-		Args: command, Env: []string{"TERM=" + con.Env("TERM")}, Input: os.Stdin, Output: con.Out, Sizes: sizes,
-	}, dockertools.ShellOn)
+	return terminalOn(ctx, o.Selection, node, host.Shell{
+		Args: command, Terminal: con.Env("TERM"), Input: os.Stdin, Output: con.Out, Sizes: sizes,
+	})
 }
 
 // ownEngine keeps this program at the engine that runs the nodes, while docker goes elsewhere.

@@ -8,6 +8,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/access"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/ssh"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -30,7 +31,7 @@ func Only(o session.Selection, name string) (session.Selection, error) {
 
 // ShellOn runs a command on a machine in a new terminal. Its status is an *access.ExitError. It needs
 // only this machine to answer.
-func ShellOn(ctx context.Context, o session.Selection, name string, shell ssh.Shell) error {
+func ShellOn(ctx context.Context, o session.Selection, name string, shell host.Shell) error {
 	s, err := session.Open(o, nil)
 	if err != nil {
 		return err

@@ -8,11 +8,11 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
 // ShellOn runs a command on a node in a new terminal. Its status is an *access.ExitError.
-func ShellOn(ctx context.Context, options session.Selection, name string, shell docker.Shell) error {
+func ShellOn(ctx context.Context, options session.Selection, name string, shell host.Shell) error {
 	scope := session.Requirements{Needs: session.Nodes}
 	return onRunning(ctx, options, scope, name, func(c containers.Cluster, n topology.ClusterNode) error {
 		return containers.ExitError(n.Name, c.Engine.ShellIn(ctx, n.Name, shell))
