@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/test/hosts"
@@ -58,13 +57,7 @@ func (l User) Try(ctx context.Context, script string) (string, error) {
 // Sh is Try that must succeed.
 func (l User) Sh(t *testing.T, script string) string {
 	t.Helper()
-	start := time.Now()
-	out, err := l.Try(t.Context(), script)
-	if err != nil {
-		t.Fatalf("%s: %v\n%s", script, err, out)
-	}
-	t.Logf("%s: %s", script, time.Since(start).Round(time.Second/10))
-	return out
+	return hosts.Typed(t, l, script)
 }
 
 // Fails expects a command to end with an exit code, and its errors to contain each text.

@@ -42,13 +42,7 @@ func (l User) Try(ctx context.Context, script string) (string, error) {
 // Sh types what a page of docs shows, or something like it.
 func (l User) Sh(t *testing.T, script string) string {
 	t.Helper()
-	start := time.Now()
-	out, err := l.Try(t.Context(), script)
-	if err != nil {
-		t.Fatalf("%s: %v\n%s", script, err, out)
-	}
-	t.Logf("%s: %s", strings.SplitN(script, "\n", 2)[0], time.Since(start).Round(time.Second/10))
-	return out
+	return hosts.Typed(t, l, script)
 }
 
 // Node is one of the cluster's hosts, by its short name.
