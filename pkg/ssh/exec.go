@@ -117,7 +117,7 @@ func (b become) input(env []string) string {
 	return text + "\n"
 }
 
-// send writes the standard input. It ends with the session, which closes in.
+// send writes the standard input. It returns when the session ends, because the session closes in.
 func send(in io.WriteCloser, first string, rest io.Reader) {
 	defer in.Close()
 	if _, err := io.WriteString(in, first); err == nil && rest != nil {
@@ -194,7 +194,7 @@ func (p *pidReader) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// flush passes on what a command printed that never began.
+// flush passes on the output of a command that has printed no process ID.
 func (p *pidReader) flush() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -210,7 +210,7 @@ func (p *pidReader) process() string {
 	return p.pid
 }
 
-// tail keeps the last bytes of an output, because an attacker may control the machine.
+// tail keeps the last bytes of an output. A machine may send more than this process can hold.
 type tail struct{ kept []byte }
 
 func (t *tail) Write(p []byte) (int, error) {

@@ -31,7 +31,7 @@ type Questions interface {
 	Secret(ctx context.Context, prompt string) (string, error)
 }
 
-// Network holds the connections of one command: those to hops are shared by all machines.
+// Network holds the connections of one command. All machines share the connections to hops.
 type Network struct {
 	files    files
 	keys     *keyring

@@ -20,7 +20,7 @@ type dialError struct{ err error }
 func (e *dialError) Error() string { return e.err.Error() }
 func (e *dialError) Unwrap() error { return e.err }
 
-// Unreachable is the error that a machine does not answer, such as one that is off.
+// Unreachable is the error of a machine that does not answer, for example because it is switched off.
 type Unreachable struct{ *step.Problem }
 
 // Unwrap returns the problem.

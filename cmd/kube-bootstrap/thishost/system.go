@@ -9,7 +9,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/exit"
 )
 
-// needingLinux makes a command an error on a machine that cannot be a host.
+// needingLinux makes a command fail on a system that cannot be a host.
 func needingLinux(c *cobra.Command) {
 	if refused := wrongSystem(c.Name(), runtime.GOOS); refused != nil && c.RunE != nil {
 		c.RunE = func(*cobra.Command, []string) error { return refused }

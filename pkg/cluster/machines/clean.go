@@ -16,7 +16,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// alone keeps other runs of this machine out.
+// alone makes other commands of this machine fail while nodes are removed.
 var alone = session.Requirements{Needs: session.Nodes, Lock: session.ClusterLock}
 
 // change is one command that removes nodes. It has the locks of all machines that answer.

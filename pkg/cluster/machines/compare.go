@@ -11,8 +11,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// compare finds the machines on which their role would change nothing. All are asked concurrently, so
-// that a run without a difference takes as long as its slowest machine.
+// compare finds the machines on which `master` or `worker` would change nothing. It asks all machines
+// concurrently, so that a run without a difference takes as long as the slowest machine.
 func (r *run) compare(ctx context.Context, ready []Machine) {
 	var mu sync.Mutex
 	r.same = map[string]bool{}

@@ -13,8 +13,9 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
-// tools returns a directory with programs that write their names and arguments to the file calls, and
-// with those that the scripts use. A program whose name ends with ! fails.
+// tools returns a directory with two kinds of programs. The named ones write their names and arguments to
+// the file calls; a name that ends with ! makes the program fail. The others are the real programs that
+// the scripts call.
 func tools(t *testing.T, names ...string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()

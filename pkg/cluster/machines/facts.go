@@ -66,7 +66,7 @@ func (f Facts) state() string {
 	return topology.StateRunning
 }
 
-// nodeName is the name of the node that the machine is.
+// nodeName returns the name of the machine's node.
 func (f Facts) nodeName() string {
 	if f.Settings.HostName != "" {
 		return f.Settings.HostName

@@ -18,17 +18,17 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
-// lockScript takes the lock of a machine, and holdScript holds it as long as the connection lives, so
-// that no killed run leaves one: the client sends a character every few seconds. A line end is none for
-// the shell.
+// lockScript takes the lock of a machine. holdScript holds the lock while the client sends a character
+// every few seconds, so that a killed run leaves no lock. The character is not a newline, because the
+// shell removes newlines from the output of a command.
 //
 //go:embed lock.sh
 var lockScript string
 
 const holdScript = `while [ -n "$(timeout "$silence" head -c 1)" ]; do :; done`
 
-// lockedFacts is the script that takes the lock, prints the facts, and holds the lock. The facts are
-// those under the lock, and both need one round trip.
+// lockedFacts is the script that takes the lock, prints the facts, and holds the lock. Thus no other run
+// changes the machine after the facts were read, and both need one round trip.
 func lockedFacts() string { return lockScript + "{\n" + factsScript + "} </dev/null\n" + holdScript }
 
 const (

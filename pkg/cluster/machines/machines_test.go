@@ -24,7 +24,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
-// board returns a machine that a server is, and the provider of it. The commands run on this machine.
+// board returns a provider with one machine: an SSH server that runs commands on this machine.
 func board(t *testing.T, s *sshtest.Server) *Provider {
 	t.Helper()
 	address, text, err := net.SplitHostPort(s.Addr)
@@ -144,9 +144,11 @@ func TestProblemsOfMachines(t *testing.T) {
 		"the first control plane is off":   {off, found("b"), found("c"), "", "control-plane-off"},
 		"only a worker knows the cluster":  {off, found("b"), member("c", "worker", "x"), "", "control-plane-off"},
 		"this machine knows the cluster":   {found("a"), off, found("c"), "x", "control-plane-off"},
-		"only a worker is in a cluster":    {found("a"), found("b"), member("c", "worker", "x"), "", "control-plane-missing"},
-		"the first one accepts no key":     {refused, found("b"), member("c", "worker", "x"), "", "ssh-keys"},
-		"the cluster was removed":          {found("a"), found("b"), found("c"), "x", ""},
+		"only a worker is in a cluster": {
+			found("a"), found("b"), member("c", "worker", "x"), "", "control-plane-missing",
+		},
+		"the first one accepts no key": {refused, found("b"), member("c", "worker", "x"), "", "ssh-keys"},
+		"the cluster was removed":      {found("a"), found("b"), found("c"), "x", ""},
 		"two clusters": {
 			member("a", "master", "x"), member("b", "master", "y"), found("c"), "", "other-cluster",
 		},

@@ -14,9 +14,9 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// prepare sends the program to all machines, gives Docker to those without, and runs the preflight of
-// the new ones. It returns the machines that are ready. If any has a problem, no machine gets a role, and new machines get back the
-// state from before.
+// prepare sends the program to all machines, installs Docker where it is missing, and runs the preflight
+// of new machines. It returns the machines that are ready. If a machine has a problem, no machine gets a
+// role, and the files that were sent to new machines are removed.
 func (r *run) prepare(ctx context.Context, chosen []Machine) (ready []Machine, err error) {
 	errs := r.concurrently(chosen, func(m Machine) error {
 		if err := errors.Join(r.putProgram(ctx, m), r.installDocker(ctx, m)); err != nil {
@@ -74,8 +74,8 @@ func removeFiles(ctx context.Context, on access.Connection) error {
 	return on.Exec(ctx, host.Command{Args: []string{"rm", "-rf", programDir}})
 }
 
-// preflight runs `kube-bootstrap preflight` on a machine that is part of no cluster yet. What a new
-// cluster cannot tell a node yet is checked when the node joins.
+// preflight runs `kube-bootstrap preflight` on a machine that is part of no cluster yet. Settings
+// that a node gets from its cluster are checked when the node joins.
 func (r *run) preflight(ctx context.Context, m Machine) error {
 	if r.facts[m.Spec.Name].installed() {
 		return nil
@@ -101,8 +101,8 @@ func (r *run) preflight(ctx context.Context, m Machine) error {
 	return errors.Join(errs...)
 }
 
-// checkable returns the host command of a new machine, without what needs files that it gets later,
-// and --no-dedicated, which preflight does not know.
+// checkable returns the role and the flags with which preflight checks a new machine. It omits flags that
+// name files which the machine gets later, and --no-dedicated, which preflight does not know.
 func (r *run) checkable(m Machine) []string {
 	return slices.DeleteFunc(r.command(m), func(arg string) bool {
 		return arg == "--no-dedicated" || strings.HasPrefix(arg, "--no-dedicated=") ||

@@ -28,8 +28,8 @@ type request struct {
 	docker   DockerSource
 }
 
-// problems returns all problems of all machines. A machine that does not answer is none, except where
-// nobody else can tell whether the cluster exists.
+// problems returns all problems of all machines. A machine that does not answer is not a problem, unless
+// no other machine can tell whether the cluster exists.
 func (r request) problems() error {
 	var errs []error
 	for _, m := range r.machines {
@@ -94,7 +94,7 @@ func roleProblems(m Machine, f Facts) (errs []error) {
 	return errs
 }
 
-// twice returns a problem for each two entries that are one machine.
+// twice returns a problem for each pair of entries with the same machine-id or the same address.
 func (r request) twice() (errs []error) {
 	seen := map[string]string{}
 	for _, m := range r.machines {
@@ -115,8 +115,9 @@ func (r request) twice() (errs []error) {
 	return errs
 }
 
-// first returns the control plane that the others join: one that is part of the cluster and complete, or
-// else one that is part of it, or else the first one of the file. It reports whether the cluster exists.
+// first returns the control plane that the other nodes join, and whether the cluster exists. If it exists,
+// a control plane whose last run has succeeded is preferred. If it does not, the first control plane of
+// the file is returned.
 func (r request) first() (first Machine, exists bool) {
 	for _, complete := range []bool{true, false} {
 		for _, m := range r.machines {
@@ -131,8 +132,8 @@ func (r request) first() (first Machine, exists bool) {
 	return r.machines[at], false
 }
 
-// hash returns the hash of the authority of the cluster: the known one, or that of the first control
-// plane that has one, or of any machine.
+// hash returns the hash of the certificate authority of the cluster. It is the hash that this machine has
+// recorded, else the hash of the first control plane that has one, else the hash of any machine.
 func (r request) hash() string {
 	if r.caHash != "" {
 		return r.caHash
@@ -163,8 +164,8 @@ func (r request) otherClusters() (errs []error) {
 	return errs
 }
 
-// unknownCluster returns the problem that a new cluster would begin although one may exist: a control
-// plane that does not answer may have it.
+// unknownCluster returns a problem if this run could create a second cluster, because a control plane that
+// does not answer may be part of the first one.
 func (r request) unknownCluster() []error {
 	first, exists := r.first()
 	if exists {

@@ -44,8 +44,8 @@ type Choice struct {
 	Connections *Connections  // nil: each provider opens and closes its own
 }
 
-// Connections are the connections of one command, whose sessions each open the provider. The end of the process
-// closes them.
+// Connections holds the SSH connections that all sessions of one command share. They stay open until the
+// process ends.
 type Connections struct {
 	mu     sync.Mutex
 	access map[string]*ssh.Machine // by the names of the nodes

@@ -56,9 +56,9 @@ func without(nodes []apiserver.NodeStatus, name string) []apiserver.NodeStatus {
 	return slices.DeleteFunc(slices.Clone(nodes), func(n apiserver.NodeStatus) bool { return n.Name == name })
 }
 
-// removal drains a node, and lets a control plane take away its rights in the cluster. Its machine is
-// not in the file, so nothing can be done on it. A worker may be alive, and is therefore removed as one that does not
-// leave by itself. A control plane must be off or turned down.
+// removal returns the plan that drains a node and revokes its credentials. The machine of the node is not in
+// the file, so no command can run on it. A worker may still run: --compromised removes it all the same.
+// A control plane must be off or turned down before.
 func removal(
 	s *session.Session, controlPlane string, api kube.Connect, n apiserver.NodeStatus,
 ) step.Plan {

@@ -38,7 +38,7 @@ type scripted struct {
 	received string // the last file
 }
 
-// kinds are the commands of this package, with a word that only they have.
+// kinds maps a text that only one command of this package contains to the name of the command.
 var kinds = []struct{ name, word string }{
 	{"lock and facts", "flock -n"}, {"facts", "say arch"}, {"put", "sha256sum"}, {"stat", ".part-"},
 	{"preflight", "'preflight'"}, {"dry run", "'--dry-run'"}, {"rm", "'rm' '-rf'"}, {"master", "'master'"},

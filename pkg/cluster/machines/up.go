@@ -45,7 +45,7 @@ type Result struct {
 // mostUploads is the number of files that leave this machine at the same time.
 const mostUploads = 5
 
-// Partly is the error that some machines were not set up, and all others were.
+// Partly is the error of a run that has set up some of the machines, and not all.
 type Partly struct{ Failed []error }
 
 func (p *Partly) Error() string { return errors.Join(p.Failed...).Error() }
@@ -53,7 +53,7 @@ func (p *Partly) Error() string { return errors.Join(p.Failed...).Error() }
 // Unwrap returns the errors, each of which names its machine.
 func (p *Partly) Unwrap() []error { return p.Failed }
 
-// run is one Up.
+// run is the state of one call of Up.
 type run struct {
 	options  Options
 	session  *session.Session
@@ -210,7 +210,8 @@ func (r *run) result(ctx context.Context) (result Result, err error) {
 	return result, nil
 }
 
-// chosen returns the machines that this run sets up, without those that do not answer, which it notes.
+// chosen returns the machines that this run sets up. It omits machines that do not answer, and records
+// their errors.
 func (r *run) chosen() (all []Machine) {
 	for _, m := range r.request.machines {
 		needed := m.Spec.Name == r.first.Spec.Name && !r.exists
@@ -226,7 +227,7 @@ func (r *run) chosen() (all []Machine) {
 	return all
 }
 
-// joining returns what lets nodes join. Nodes that are set up already count as existing.
+// joining returns the Joining of this run. Its state contains the nodes that are set up already.
 func (r *run) joining(ctx context.Context) (*joining.Joining, error) {
 	state, err := r.session.Observe(ctx)
 	if err != nil {

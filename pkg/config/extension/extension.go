@@ -1,5 +1,5 @@
-// Package extension has the names of the addons and of the network plugins, and tells them from paths and URLs of
-// manifests.
+// Package extension has the names of the addons and of the network plugins, and distinguishes them from paths
+// and URLs of manifests.
 package extension
 
 import (
