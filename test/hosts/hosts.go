@@ -49,7 +49,7 @@ func prepare(ctx context.Context) error {
 	Built.Binary = filepath.Join(dir, "kube-bootstrap")
 	Built.Probe = filepath.Join(dir, "probe")
 	for _, args := range [][]string{
-		{"go", "build", "-trimpath", "-o", Built.Binary, "../../cmd/kube-bootstrap"},
+		{"go", "build", "-trimpath", "-ldflags=-s -w", "-o", Built.Binary, "../../cmd/kube-bootstrap"},
 		{"go", "build", "-trimpath", "-ldflags=-s -w", "-o", Built.Probe, "../probe"},
 	} {
 		if _, err := (host.Command{Args: args, Env: []string{"CGO_ENABLED=0"}}).Run(ctx); err != nil {

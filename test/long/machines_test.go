@@ -56,12 +56,9 @@ func TestRack(t *testing.T) {
 	l.Fails(t, "kube-bootstrap cluster up --bundle kube.tar.zst", 6, "machine e")
 	bundle, err := os.Stat(filepath.Join(l.Dir, "kube.tar.zst"))
 	must.NoError(t, err)
-	program, err := os.Stat(hosts.Built.Binary)
-	must.NoError(t, err)
 	sent = sentTo(t, all[0]) - sent
-	t.Logf("%d MB have left this machine, with a bundle of %d MB and four programs of %d MB", sent>>20,
-		bundle.Size()>>20, program.Size()>>20)
-	if most := bundle.Size()*12/10 + 4*program.Size(); sent > most {
+	t.Logf("%d MB have left this machine, with a bundle of %d MB", sent>>20, bundle.Size()>>20)
+	if most := bundle.Size() * 12 / 10; sent > most {
 		t.Errorf("%d bytes have left this machine, at most %d were expected", sent, most)
 	}
 	setSSH(t, all[4], "start")

@@ -26,13 +26,13 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/offline/programs"
 )
 
-// Commands returns the command "offline" and a hidden one. load is its command
+// Commands returns the command "offline" and hidden ones. load is its command
 // that loads the images into the stores of this host.
 func Commands(con *console.Console, load *cobra.Command) []*cobra.Command {
 	return []*cobra.Command{
 		command.Parent("offline", "Bundles of images, for hosts without a network",
 			listCommand(con), pullCommand(con), buildCommand(con), verifyCommand(con), pushCommand(con), load),
-		serveImagesCommand(),
+		serveImagesCommand(), serveProgramCommand(con),
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 	"runtime"
 	"strings"
 
@@ -21,6 +22,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/offline"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/offline/programs"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/registry"
 )
 
@@ -185,6 +187,22 @@ func serveImagesCommand() *cobra.Command {
 				return exit.Usage(fmt.Errorf("settings: %w", err))
 			}
 			return registry.Serve(c.Context(), s)
+		},
+	}
+}
+
+// serveProgramCommand serves this program to other machines while `cluster up` needs it.
+func serveProgramCommand(con *console.Console) *cobra.Command {
+	return &cobra.Command{
+		Use: "serve-program ADDRESS", Hidden: true,
+		Short: "Serve this program to other machines, until the input ends",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			addr, err := netip.ParseAddr(args[0])
+			if err != nil {
+				return exit.Usage(err)
+			}
+			return programs.Serve(c.Context(), addr, c.InOrStdin(), con.Out)
 		},
 	}
 }

@@ -89,8 +89,8 @@ func (r *run) installDocker(ctx context.Context, m Machine) error {
 	var uploads []step.Step
 	for _, path := range packages {
 		dir = programDir + "/" + packagesDir
-		to := packagesDir + "/" + filepath.Base(path)
-		uploads = append(uploads, upload{path, to, 0o644}.step(r.provider, name, r.uploads))
+		u := upload{from: path, to: packagesDir + "/" + filepath.Base(path), mode: 0o644}
+		uploads = append(uploads, r.files.step(u, name))
 	}
 	script := access.Script(dockerScript, programDir, f.PackageManager, dir)
 	install := func(ctx context.Context) error {

@@ -1,8 +1,13 @@
 package machines
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
+	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -15,6 +20,7 @@ import (
 	cryptossh "golang.org/x/crypto/ssh"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/access/accesstest"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/connection"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
@@ -108,9 +114,70 @@ func TestAFileThatWasBegunIsContinued(t *testing.T) {
 	if err := u.send(t.Context(), p.Node("board"), u.to); err == nil || !strings.Contains(err.Error(), "digest") {
 		t.Errorf("a part of another content: %v", err)
 	}
-	left, err := filepath.Glob(u.to + ".part-*")
-	if err != nil || len(left) > 0 {
+	noPart(t, u)
+}
+
+func TestAFileIsSentCompressed(t *testing.T) {
+	p := board(t, sshtest.Start(t, sshtest.Limits{}, login(t)))
+	dir, content := t.TempDir(), strings.Repeat("0123456789", 1000)
+	u := upload{from: must.Write(t, filepath.Join(dir, "from"), content), to: filepath.Join(dir, "to"),
+		mode: 0o640, compress: true}
+	digest, err := remote.Sum(u.from)
+	must.NoError(t, err)
+	for what, begun := range map[string]func(sent []byte) []byte{
+		"nothing":        func([]byte) []byte { return nil },
+		"a part":         func(sent []byte) []byte { return sent[:len(sent)/2] },
+		"all":            func(sent []byte) []byte { return sent },
+		"more than that": func([]byte) []byte { return []byte(content) },
+	} {
+		in, _, err := u.open(t.Context(), 0)
+		must.NoError(t, err)
+		sent, err := io.ReadAll(in)
+		must.NoError(t, errors.Join(err, in.Close()))
+		must.Write(t, u.to+".part-"+digest+".gz", string(begun(sent)))
+		must.NoError(t, u.send(t.Context(), p.Node("board"), u.to))
+		if got := string(must.Read(t, u.to)); got != content {
+			t.Errorf("%s was there: %d bytes", what, len(got))
+		}
+	}
+	must.Write(t, u.to+".part-"+digest+".gz", "wrong")
+	if err := u.send(t.Context(), p.Node("board"), u.to); err == nil || !strings.Contains(err.Error(), "is damaged") {
+		t.Errorf("a part of another content: %v", err)
+	}
+	noPart(t, u)
+}
+
+// noPart expects that no part of a file is left.
+func noPart(t *testing.T, u upload) {
+	t.Helper()
+	if left, err := filepath.Glob(u.to + ".part-*"); err != nil || len(left) > 0 {
 		t.Errorf("left: %v, %v", left, err)
+	}
+}
+
+func TestAFileIsFetchedFromAnotherMachine(t *testing.T) {
+	p := board(t, sshtest.Start(t, sshtest.Limits{}, login(t)))
+	dir := t.TempDir()
+	u := upload{from: must.Write(t, filepath.Join(dir, "from"), "content"), to: filepath.Join(dir, "to"), mode: 0o640}
+	server := httptest.NewTLSServer(http.FileServer(http.Dir(dir)))
+	t.Cleanup(server.Close)
+	sum := sha256.Sum256(server.Certificate().RawSubjectPublicKeyInfo)
+	from := offer{url: server.URL + "/from", key: "sha256//" + base64.StdEncoding.EncodeToString(sum[:])}
+	must.NoError(t, u.fetch(t.Context(), p.Node("board"), u.to, from))
+	if got := string(must.Read(t, u.to)); got != "content" {
+		t.Errorf("content %q", got)
+	}
+	must.Write(t, filepath.Join(dir, "other"), "of another program")
+	for what, bad := range map[string]offer{
+		"another key":     {from.url, "sha256//" + base64.StdEncoding.EncodeToString(make([]byte, sha256.Size))},
+		"another content": {server.URL + "/other", from.key},
+		"no file":         {server.URL + "/none", from.key},
+		"no server":       {"https://127.0.0.1:1/", from.key},
+	} {
+		if err := u.fetch(t.Context(), p.Node("board"), u.to, bad); err == nil {
+			t.Errorf("%s was accepted", what)
+		}
+		noPart(t, u)
 	}
 }
 

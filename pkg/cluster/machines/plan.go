@@ -100,11 +100,11 @@ func (p planner) changes(ctx context.Context, m Machine) ([]string, error) {
 // missingFiles returns a line for each file that a machine does not have.
 func (p planner) missingFiles(ctx context.Context, m Machine) (lines []string, err error) {
 	r := p.run
-	path, err := r.options.Program(ctx, r.options.Bundle, r.facts[m.Spec.Name].Arch)
+	program, err := r.files.program(ctx, r.facts[m.Spec.Name].Arch)
 	if err != nil {
 		return nil, err
 	}
-	wanted := []upload{{path, programFile, 0o755}}
+	wanted := []upload{program}
 	if r.isFirst(m) && r.options.Bundle != "" {
 		wanted = append(wanted, r.bundle())
 	}
@@ -114,7 +114,7 @@ func (p planner) missingFiles(ctx context.Context, m Machine) (lines []string, e
 			return nil, err
 		}
 		if differs {
-			lines = append(lines, "put "+programDir+"/"+u.to)
+			lines = append(lines, "put "+u.path())
 		}
 	}
 	return lines, nil

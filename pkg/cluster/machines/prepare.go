@@ -18,6 +18,7 @@ import (
 // of new machines. It returns the machines that are ready. If a machine has a problem, no machine gets a
 // role, and the files that were sent to new machines are removed.
 func (r *run) prepare(ctx context.Context, chosen []Machine) (ready []Machine, err error) {
+	defer r.files.end()
 	errs := r.concurrently(chosen, func(m Machine) error {
 		if err := errors.Join(r.putProgram(ctx, m), r.installDocker(ctx, m)); err != nil {
 			return err
@@ -42,20 +43,22 @@ func (r *run) prepare(ctx context.Context, chosen []Machine) (ready []Machine, e
 	return ready, nil
 }
 
+// putProgram brings the program to a machine that does not have it.
 func (r *run) putProgram(ctx context.Context, m Machine) error {
-	path, err := r.options.Program(ctx, r.options.Bundle, r.facts[m.Spec.Name].Arch)
+	name := m.Spec.Name
+	via, err := r.files.relay(ctx, r.facts[name].Arch)
 	if err != nil {
 		return err
 	}
-	program := upload{path, programFile, 0o755}
-	differs, err := program.differs(ctx, r.provider, m.Spec.Name)
+	differs, err := via.program.differs(ctx, r.provider, name)
 	if err != nil || !differs {
 		return err
 	}
-	if !r.facts[m.Spec.Name].installed() {
-		r.sent.Store(m.Spec.Name, true)
+	if !r.facts[name].installed() {
+		r.sent.Store(name, true)
 	}
-	return r.apply(ctx, m.Spec.Name, step.Plan{{program.step(r.provider, m.Spec.Name, r.uploads)}})
+	put := func(ctx context.Context) error { return r.files.put(ctx, via, name) }
+	return r.apply(ctx, name, step.Plan{{via.program.step(r.provider, name, put)}})
 }
 
 // removeSent removes what this run has sent to new machines.

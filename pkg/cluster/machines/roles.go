@@ -84,13 +84,13 @@ func (r *run) firstPlan() step.Plan {
 	}
 	files, args := r.manifests(), r.command(r.first)
 	if r.options.Bundle != "" {
-		files = append(files, r.bundle().step(r.provider, first.Name, r.uploads))
+		files = append(files, r.files.step(r.bundle(), first.Name))
 		args = append(args, "--bundle", programDir+"/"+bundleFile)
 	}
 	return step.Plan{files, {r.roleStep(first, args)}}
 }
 
-func (r *run) bundle() upload { return upload{r.options.Bundle, bundleFile, 0o644} }
+func (r *run) bundle() upload { return upload{from: r.options.Bundle, to: bundleFile, mode: 0o644} }
 
 // manifests returns the steps that send the files of the first control plane.
 func (r *run) manifests() (steps []step.Step) {

@@ -1,6 +1,7 @@
 package machines
 
 import (
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -32,6 +33,7 @@ type scripted struct {
 	facts     string // lines of facts.sh
 	preflight string // answer of `kube-bootstrap preflight`; "": no problem
 	dryRun    string // answer of `kube-bootstrap ROLE --dry-run`; "": nothing to do
+	isolated  bool   // it reaches no other machine
 
 	mu       sync.Mutex
 	commands []string
@@ -40,7 +42,8 @@ type scripted struct {
 
 // kinds maps a text that only one command of this package contains to the name of the command.
 var kinds = []struct{ name, word string }{
-	{"lock and facts", "flock -n"}, {"facts", "say arch"}, {"put", "sha256sum"}, {"stat", ".part-"},
+	{"lock and facts", "flock -n"}, {"facts", "say arch"}, {"fetch", "--pinnedpubkey"}, {"serve", "'serve-program'"},
+	{"put", "sha256sum"}, {"stat", ".part-"},
 	{"preflight", "'preflight'"}, {"dry run", "'--dry-run'"}, {"rm", "'rm' '-rf'"}, {"master", "'master'"},
 	{"worker", "'worker'"},
 }
@@ -60,6 +63,12 @@ func (s *scripted) answer(_ context.Context, command string, channel cryptossh.C
 		fmt.Fprint(channel, s.facts+"end\n")
 	case "stat":
 		fmt.Fprintln(channel, 0)
+	case "serve":
+		fmt.Fprintln(channel, "1234 sha256//key")
+	case "fetch":
+		if s.isolated {
+			return 1
+		}
 	case "preflight":
 		fmt.Fprintf(channel, `{"items": [%s]}`, s.preflight)
 	case "dry run":
@@ -89,6 +98,11 @@ func (s *scripted) got() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return strings.TrimSpace(strings.ReplaceAll(strings.Join(s.commands, ", "), " ,", ","))
+}
+
+// gotFrom is got as if this machine had sent each file: any machine may be the first.
+func (s *scripted) gotFrom() string {
+	return strings.NewReplacer("fetch", "stat, put", ", serve", "").Replace(s.got())
 }
 
 // factsOf returns the facts of a machine that is part of no cluster.
@@ -201,8 +215,45 @@ func TestAMachineGetsTheProgramOfItsArchitecture(t *testing.T) {
 		_, err := r.prepare(t.Context(), r.chosen())
 		must.NoError(t, err)
 	})
-	if board.received != "for arm64" || len(asked) != 1 {
-		t.Errorf("it got %q, programs of %v were looked for", board.received, asked)
+	if got := plain(t, board.received); got != "for arm64" || len(asked) != 1 {
+		t.Errorf("it got %q, programs of %v were looked for", got, asked)
+	}
+}
+
+// plain returns the content of a file that was sent compressed.
+func plain(t *testing.T, sent string) string {
+	t.Helper()
+	reader, err := gzip.NewReader(strings.NewReader(sent))
+	must.NoError(t, err)
+	content, err := io.ReadAll(reader)
+	must.NoError(t, err)
+	return string(content)
+}
+
+// TestTheProgramLeavesThisMachineOnce: the others fetch it from the first machine that has it.
+func TestTheProgramLeavesThisMachineOnce(t *testing.T) {
+	var all []*scripted
+	for i := range 4 {
+		all = append(all, &scripted{facts: factsOf(i, "x86_64")})
+	}
+	all[3].isolated = true
+	changing(t, lab(t, all...), func(r *run) {
+		ready, err := r.prepare(t.Context(), r.chosen()[:1])
+		must.NoError(t, err)
+		more, err := r.prepare(t.Context(), r.chosen()[1:])
+		must.NoError(t, err)
+		if len(ready)+len(more) != 4 {
+			t.Errorf("%d are ready", len(ready)+len(more))
+		}
+	})
+	const begins = "lock and facts, "
+	for i, want := range []string{
+		"stat, put, preflight master, serve", "fetch, preflight worker", "fetch, preflight worker",
+		"fetch, stat, put, preflight worker",
+	} {
+		if got := all[i].got(); got != begins+want {
+			t.Errorf("n%d got %q, want %q", i, got, begins+want)
+		}
 	}
 }
 
@@ -216,8 +267,8 @@ func TestAProblemOfPreflightLeavesNothingOnNewMachines(t *testing.T) {
 		}
 	})
 	const begins = "lock and facts, stat, put, preflight "
-	if first.got() != begins+"master, rm" || second.got() != begins+"worker, rm" {
-		t.Errorf("the first got %q, the second %q", first.got(), second.got())
+	if first.gotFrom() != begins+"master, rm" || second.gotFrom() != begins+"worker, rm" {
+		t.Errorf("the first got %q, the second %q", first.gotFrom(), second.gotFrom())
 	}
 }
 
@@ -249,7 +300,7 @@ func TestAClusterThatWasMadeByHandIsAdopted(t *testing.T) {
 	})
 	const begins = "lock and facts, stat, put, dry run "
 	for i, want := range []string{"master", "master, master master", "worker"} {
-		if got := all[i].got(); got != begins+want {
+		if got := all[i].gotFrom(); got != begins+want {
 			t.Errorf("n%d got %q", i, got)
 		}
 	}

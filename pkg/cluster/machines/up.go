@@ -42,9 +42,6 @@ type Result struct {
 	Context string                 // the context of the kubeconfig; "" if no file got it
 }
 
-// mostUploads is the number of files that leave this machine at the same time.
-const mostUploads = 5
-
 // Partly is the error of a run that has set up some of the machines, and not all.
 type Partly struct{ Failed []error }
 
@@ -63,7 +60,7 @@ type run struct {
 	first    Machine // the control plane that the others join
 	exists   bool    // the cluster exists
 	join     *joining.Joining
-	uploads  chan struct{}
+	files    *transfers
 	sent     sync.Map        // names of the new machines to which this run has sent files
 	same     map[string]bool // machines on which their role would change nothing
 	failed   failures
@@ -123,7 +120,7 @@ func newRun(ctx context.Context, o Options, s *session.Session, p *Provider) (*r
 	if info, err := os.Stat(o.Bundle); o.Bundle != "" && err == nil {
 		size = info.Size()
 	}
-	r := &run{options: o, session: s, provider: p, facts: facts, uploads: make(chan struct{}, mostUploads)}
+	r := &run{options: o, session: s, provider: p, facts: facts, files: newTransfers(o, p, facts)}
 	r.request = request{
 		machines: p.choice.Machines, facts: facts, caHash: r.knownHash(), bundle: size, docker: o.Docker,
 		program: func(arch string) error { _, err := o.Program(ctx, o.Bundle, arch); return err },
