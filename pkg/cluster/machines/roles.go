@@ -67,8 +67,9 @@ func (r *run) setUpFirst(ctx context.Context, ready []Machine) error {
 		}
 		return r.failed.err()
 	}
-	r.failed.add(r.apply(ctx, r.first.Spec.Name, r.firstPlan()))
-	if !r.exists {
+	err := r.apply(ctx, r.first.Spec.Name, r.firstPlan())
+	r.failed.add(err)
+	if err != nil && !r.exists {
 		return r.failed.err()
 	}
 	return nil

@@ -342,3 +342,15 @@ func TestAMachineWhoseNodeWasRemovedIsNamed(t *testing.T) {
 		}
 	})
 }
+
+// TestAMachineThatIsOffStopsNoOther: the first control plane is set up, and the others can join it.
+func TestAMachineThatIsOffStopsNoOther(t *testing.T) {
+	first := &scripted{facts: factsOf(0, "x86_64")}
+	changing(t, lab(t, first), func(r *run) {
+		r.failed.add(errors.New("machine e is off"))
+		must.NoError(t, r.setUpFirst(t.Context(), r.chosen()))
+	})
+	if got := first.got(); got != "lock and facts, master master" {
+		t.Errorf("it got %q", got)
+	}
+}
