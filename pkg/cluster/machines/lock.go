@@ -54,6 +54,7 @@ func holder() string {
 func (p *Provider) lockAll(ctx context.Context) (release func(), err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	me := holder()
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	release = func() { cancel(); running.Wait() }
@@ -62,8 +63,12 @@ func (p *Provider) lockAll(ctx context.Context) (release func(), err error) {
 			return known
 		}
 		found := make(chan Facts, 1)
-		running.Go(func() { found <- Facts{Err: p.hold(ctx, name, found)} })
-		return <-found
+		running.Go(func() { found <- Facts{Err: p.hold(ctx, name, me, found)} })
+		f := <-found
+		if errors.Is(f.Err, errOwnLock) { // a second name of one machine, which is a problem of the file
+			f = p.ask(ctx, name)
+		}
+		return f
 	})
 	for _, m := range p.choice.Machines {
 		if held := p.facts[m.Spec.Name].Err; errors.Is(held, host.ErrLocked) {
@@ -80,8 +85,11 @@ func (p *Provider) lockAll(ctx context.Context) (release func(), err error) {
 	return release, nil
 }
 
+// errOwnLock is the error of a lock that this run has already.
+var errOwnLock = errors.New("this run has the lock already")
+
 // hold holds the lock of one machine until ctx ends. It sends the facts once it has the lock.
-func (p *Provider) hold(ctx context.Context, name string, found chan<- Facts) error {
+func (p *Provider) hold(ctx context.Context, name, me string, found chan<- Facts) error {
 	if err := p.access[name].Connect(ctx); err != nil {
 		return err
 	}
@@ -91,12 +99,15 @@ func (p *Provider) hold(ctx context.Context, name string, found chan<- Facts) er
 	defer stop()
 	go beat(ctx, beats)
 	var said bytes.Buffer
-	args := access.Script(lockedFacts(), lockPath, holder(), strconv.Itoa(int(lockSilent.Seconds())), programDir)
+	args := access.Script(lockedFacts(), lockPath, me, strconv.Itoa(int(lockSilent.Seconds())), programDir)
 	err := p.Node(name).Exec(context.WithoutCancel(ctx), host.Command{
 		Args: args, Stdin: in, Stdout: &factsWriter{name: name, found: found}, Stderr: &said,
 	})
 	reason := strings.TrimSpace(said.String())
 	if exit, ok := errors.AsType[*access.ExitError](err); ok && exit.Code == lockBusy {
+		if strings.HasSuffix(reason, me) {
+			return errOwnLock
+		}
 		return fmt.Errorf("machine %s: %w, %s", name, host.ErrLocked, reason)
 	}
 	if err == nil {
