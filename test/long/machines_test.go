@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -97,12 +98,13 @@ func sentTo(t *testing.T, m hosts.Machine) int64 {
 	return count
 }
 
-// state is what a run may not touch on machines that it does not change.
+// state is what a run may not touch on machines that it does not change. The agents record by themselves
+// which control planes answer.
 func state(t *testing.T, all []hosts.Machine) (text string) {
 	t.Helper()
 	for _, m := range all {
 		text += m.Name + "\n" + m.Sh(t, `find /etc /usr/local /var/lib/kube-bootstrap \
-	-path '*/etcd/member' -prune -o -type f -printf '%p %T@ %i\n' | sort
+	\( -path '*/etcd/member' -o -path '*/balancer' \) -prune -o -type f -printf '%p %T@ %i\n' | sort
 docker ps --format '{{.ID}} {{.Names}}' | sort; pidof dockerd containerd kubelet flanneld etcd kube-apiserver`)
 	}
 	return text
@@ -115,24 +117,90 @@ func sameState(t *testing.T, before, after, what string) {
 	}
 }
 
-// killedRuns kills runs that change labels at random moments. Another run completes each.
+// rounds is the number of runs that are ended before their time.
+const rounds = 60
+
+// killedRuns ends runs that change labels at random moments. Another run completes each.
 func killedRuns(t *testing.T, l laptop.User, all []hosts.Machine) {
 	seed := uint64(time.Now().UnixNano())
 	random := rand.New(rand.NewPCG(seed, 0))
 	t.Logf("seed %d", seed)
-	for i := range 10 {
+	const tokens = "kube-bootstrap token list -o json"
+	before := all[0].Sh(t, tokens)
+	for _, m := range all {
+		m.Sh(t, watchProcesses)
+	}
+	for i := range rounds {
 		disk := fmt.Sprint("disk-", i)
 		writeRack(t, l, all, disk)
-		l.Sh(t, fmt.Sprintf("timeout -s KILL %d.%ds kube-bootstrap cluster up || true",
-			random.IntN(4), 1+random.IntN(9)))
+		moment := time.Duration(100+random.IntN(4000)) * time.Millisecond
+		[]func(*testing.T, laptop.User, []hosts.Machine, time.Duration){killRun, cutConnections, killRun, dropPackets}[i%4](
+			t, l, all, moment)
 		hosts.Soon(t, 5*time.Second, "the locks are free", l, "kube-bootstrap cluster up")
 		if got := l.Sh(t, "kube-bootstrap cluster kubectl get nodes -l disk="+disk+" -o name"); got != "node/e" {
 			t.Fatalf("the nodes with the label are %q", got)
 		}
 	}
+	if after := all[0].Sh(t, tokens); after != before {
+		t.Errorf("tokens before:\n%s\nafter:\n%s", before, after)
+	}
+	l.Sh(t, "kube-bootstrap cluster dump killed && ! grep -rlE '"+tokenPattern+"' killed")
 	for _, m := range all {
-		if left := m.Sh(t, "ls /run/kube-bootstrap-ssh.lock /tmp/*token* 2>/dev/null || true"); left != "" {
-			t.Errorf("%s: %s is left", m.Name, left)
+		if left := m.Sh(t, leftovers); left != "" {
+			t.Errorf("%s: left:\n%s", m.Name, left)
 		}
 	}
 }
+
+func killRun(t *testing.T, l laptop.User, _ []hosts.Machine, moment time.Duration) {
+	t.Helper()
+	l.Sh(t, fmt.Sprintf("timeout -s KILL %.1fs kube-bootstrap cluster up || true", moment.Seconds()))
+}
+
+// cutConnections ends all SSH sessions during a run.
+func cutConnections(t *testing.T, l laptop.User, all []hosts.Machine, moment time.Duration) {
+	t.Helper()
+	during(t, l, func() {
+		time.Sleep(moment)
+		for _, m := range all {
+			m.Sh(t, "pkill -KILL -f '[s]shd-session|[s]shd: ' || true")
+		}
+	})
+}
+
+// dropPackets lets the packets of SSH get lost for longer than a lock outlives its connection.
+func dropPackets(t *testing.T, l laptop.User, all []hosts.Machine, moment time.Duration) {
+	t.Helper()
+	const rule = " INPUT -p tcp --dport 22 -j DROP"
+	during(t, l, func() {
+		time.Sleep(moment)
+		for _, m := range all {
+			m.Sh(t, "iptables -I"+rule)
+		}
+		time.Sleep(20 * time.Second)
+		for _, m := range all {
+			m.Sh(t, "iptables -D"+rule)
+		}
+	})
+}
+
+// during does something while a run goes on, which may fail.
+func during(t *testing.T, l laptop.User, do func()) {
+	t.Helper()
+	var run sync.WaitGroup
+	run.Go(func() { _, _ = l.Try(t.Context(), "kube-bootstrap cluster up") })
+	do()
+	run.Wait()
+}
+
+// tokenPattern is what a join token looks like.
+const tokenPattern = `\<[a-z0-9]{6}\.[a-z0-9]{16}\>`
+
+// watchProcesses looks for tokens in the list of processes until leftovers ends it.
+const watchProcesses = `(while sleep 0.1; do ps -eo args | grep -E '` + tokenPattern +
+	`' | grep -v grep; done >/run/seen-tokens 2>&1 & echo $! >/run/watch.pid) >/dev/null 2>&1 </dev/null`
+
+// leftovers prints what killed runs have left on a machine.
+const leftovers = `kill $(cat /run/watch.pid); cat /run/seen-tokens; rm /run/watch.pid /run/seen-tokens
+ls /run/kube-bootstrap-ssh.lock 2>/dev/null; grep -rlE '` + tokenPattern + `' /tmp /var/tmp
+find /usr/local/lib/kube-bootstrap -name '*.part-*'; journalctl -o cat | grep -E '` + tokenPattern + `' || true`
