@@ -10,6 +10,8 @@ export SIGN_KEY
 # Conformance tests that run at the same time.
 PROCESSES ?= 8
 PREFIX ?= /usr/local
+# Of plain: -race finds data races, as unit does. It needs a C compiler and takes longer.
+RACE ?=
 
 .PHONY: help build up down quick test source plain unit e2e long conformance check fix docs flags
 .PHONY: bench bench-cluster bench-offline bench-scale arches dist install uninstall clean
@@ -35,7 +37,7 @@ quick: source plain ## run source and plain, in minutes
 test: source unit e2e ## run source, unit and e2e
 
 plain: ## run the unit tests that need neither root nor Docker, with architecture and docs
-	go test ./...
+	go test $(RACE) ./...
 
 unit: ## run all unit tests with the race detector; those in *_root_test.go need root or Docker
 	scripts/install-tools.sh test
