@@ -10,8 +10,9 @@ say clock "$(date +%s)"
 # sudo removes the variable from the environment, and keeps it in its own.
 say connection "${SSH_CONNECTION:-$(tr '\0' '\n' <"/proc/$PPID/environ" | sed -n 's/^SSH_CONNECTION=//p')}"
 say addresses "$(ip -4 -o addr show 2>/dev/null | sed -n 's/.*inet \([0-9.]*\).*/\1/p' | tr '\n' ' ')"
-has_docker() { [ -S /run/docker.sock ] || command -v dockerd >/dev/null; }
-[ -e "$1/docker.installing" ] || ! has_docker || say docker yes
+# The PATH of a user may lack sbin. A removed Docker leaves its socket until the next boot.
+PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
+[ -e "$1/docker.installing" ] || ! command -v dockerd >/dev/null || say docker yes
 for manager in apt-get dnf yum zypper apk; do
 	! command -v "$manager" >/dev/null || { say packages "$manager"; break; }
 done
