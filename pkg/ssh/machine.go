@@ -91,42 +91,12 @@ func (m *Machine) open(ctx context.Context) (*cryptossh.Client, become, error) {
 
 // watch forgets a connection that was lost.
 func (m *Machine) watch(client *cryptossh.Client) {
-	stop := keepAlive(client)
 	_ = client.Wait()
-	stop()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.client == client {
 		m.client = nil
 	}
-}
-
-const (
-	aliveEvery = 5 * time.Second
-	aliveLimit = 15 * time.Second
-)
-
-// keepAlive closes a connection whose server does not answer within aliveLimit, until stop is called.
-func keepAlive(client *cryptossh.Client) (stop func()) {
-	done := make(chan struct{})
-	go func() {
-		ticker := time.NewTicker(aliveEvery)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-done:
-				return
-			case <-ticker.C:
-			}
-			silent := time.AfterFunc(aliveLimit, func() { _ = client.Close() })
-			_, _, err := client.SendRequest("keepalive@openssh.com", true, nil)
-			silent.Stop()
-			if err != nil {
-				return
-			}
-		}
-	}()
-	return func() { close(done) }
 }
 
 // pausing is a signer that may ask the user for a passphrase. Meanwhile the limit of the connection

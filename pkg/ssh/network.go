@@ -144,9 +144,7 @@ func (n *Network) hop(
 
 // watch drops a hop when its connection ends.
 func (n *Network) watch(key string, client *cryptossh.Client) {
-	stop := keepAlive(client)
 	_ = client.Wait()
-	stop()
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if one := n.hops[key]; one != nil && one.client == client {
@@ -185,10 +183,11 @@ func early(err error) bool {
 func (n *Network) openOnce(ctx context.Context, t target, dial dialer, acceptNew bool) (*cryptossh.Client, error) {
 	limited, cancel := step.Limited(step.WithLimit(ctx, connectLimit))
 	defer cancel()
-	conn, err := dial(limited, "tcp", t.address())
+	dialled, err := dial(limited, "tcp", t.address())
 	if err != nil {
 		return nil, &dialError{err}
 	}
+	conn := heard(dialled)
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
 	timer := time.AfterFunc(connectLimit, func() { _ = conn.Close() })
@@ -213,7 +212,9 @@ func (n *Network) openOnce(ctx context.Context, t target, dial dialer, acceptNew
 		_ = conn.Close()
 		return nil, err
 	}
-	return cryptossh.NewClient(client, channels, requests), nil
+	opened := cryptossh.NewClient(client, channels, requests)
+	go keepAlive(opened, conn, aliveEvery, aliveLimit)
+	return opened, nil
 }
 
 // Machine returns the access to a machine. It does not connect yet.

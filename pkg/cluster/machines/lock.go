@@ -35,7 +35,7 @@ const (
 	lockPath   = "/run/kube-bootstrap-ssh.lock"
 	lockBusy   = 75 // exit code of lockScript if another run has the lock
 	beatEvery  = 5 * time.Second
-	lockSilent = 15 * time.Second // the longest time after which a lost connection frees the lock
+	lockSilent = 30 * time.Second // the longest time after which a lost connection frees the lock
 )
 
 // holder describes this run for others.
