@@ -125,7 +125,7 @@ func killedRuns(t *testing.T, l laptop.User, all []hosts.Machine) {
 	seed := uint64(time.Now().UnixNano())
 	random := rand.New(rand.NewPCG(seed, 0))
 	t.Logf("seed %d", seed)
-	const tokens = "kube-bootstrap token list -o json"
+	const tokens = "/usr/local/lib/kube-bootstrap/bin/kube-bootstrap token list -o json"
 	before := all[0].Sh(t, tokens)
 	for _, m := range all {
 		m.Sh(t, watchProcesses)

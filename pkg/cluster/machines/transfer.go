@@ -3,6 +3,7 @@ package machines
 import (
 	"context"
 	_ "embed" // begin.sh, put.sh, fetch.sh, place.sh
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -127,7 +128,19 @@ func (u upload) send(ctx context.Context, to access.Connection, path string) err
 	}
 	defer in.Close()
 	args := access.Script(putScript, path, u.modeText(), digest, strconv.FormatInt(begun, 10), u.suffix())
-	return to.Exec(ctx, host.Command{Args: args, Stdin: in})
+	return withoutScript(to.Exec(ctx, host.Command{Args: args, Stdin: in}))
+}
+
+// withoutScript returns the error of a script of this package without its text.
+func withoutScript(err error) error {
+	failed, ok := errors.AsType[*host.CommandError](err)
+	if !ok {
+		return err
+	}
+	if said := strings.TrimSpace(failed.Output); said != "" {
+		return errors.New(said)
+	}
+	return failed.Err
 }
 
 func (u upload) modeText() string { return fmt.Sprintf("%04o", u.mode) }
