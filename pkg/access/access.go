@@ -4,6 +4,7 @@ package access
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -72,4 +73,22 @@ func (o *output) Write(p []byte) (int, error) {
 // Script returns the command that runs a shell script with arguments.
 func Script(script string, args ...string) []string {
 	return append([]string{"/bin/sh", "-c", script, "sh"}, args...)
+}
+
+// RunScript runs a shell script, which may read in. If the script fails, the error has what it printed, not
+// its text.
+func RunScript(ctx context.Context, on Executor, in io.Reader, script string, args ...string) error {
+	err := on.Exec(ctx, host.Command{Args: Script(script, args...), Stdin: in})
+	failed, ok := errors.AsType[*host.CommandError](err)
+	if !ok {
+		return err
+	}
+	reason := failed.Err
+	if said := strings.TrimSpace(failed.Output); said != "" {
+		reason = errors.New(said)
+	}
+	if exit, ok := errors.AsType[*ExitError](err); ok {
+		return &ExitError{exit.Node, exit.Code, reason}
+	}
+	return reason
 }

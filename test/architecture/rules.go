@@ -56,6 +56,7 @@ var parts = [][]string{
 	{"pkg/cluster/apiserver", "pkg/cluster/remote"},
 	{"pkg/cluster/joining", "pkg/cluster/preflight", "pkg/cluster/kubeconfig", "pkg/cluster/tools",
 		"pkg/cluster/suite"},
+	{"pkg/cluster/machines/transfer"},
 	{"pkg/cluster/machines", "pkg/cluster/containers/machines", "pkg/cluster/containers/localregistry"},
 	{"pkg/cluster/containers"},
 	{"pkg/cluster/containers/testhost", "pkg/cluster/containers/dockertools"},

@@ -16,7 +16,6 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/output"
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/settings"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/dockertools"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/containers/snapshot"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/tools"
@@ -32,7 +31,7 @@ func Commands(con *console.Console) []*cobra.Command {
 }
 
 func clusterCommand(con *console.Console) *cobra.Command {
-	return command.Parent("cluster", "A cluster whose hosts are containers on a Docker engine",
+	return command.Parent("cluster", "A cluster of containers on a Docker engine, or of machines over SSH",
 		clusterUp(con), clusterHosts(con), clusterDown(con), clusterClean(con), clusterReup(con), clusterSnapshot(con),
 		clusterStatusCommand(con), clusterKubeconfig(con), clusterKubectl(con), clusterList(con),
 		clusterLoadImage(con), clusterDump(con), clusterE2E(con), clusterE2ESerial(con))
@@ -87,7 +86,7 @@ func clusterOptions(con *console.Console, c *cobra.Command, o *cluster.Options) 
 func clusterUp(con *console.Console) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "up",
-		Short: "Create a local cluster, or complete it",
+		Short: "Create a cluster, or complete it",
 		Long: `Create hosts, which are containers that behave like machines, and a cluster on
 them, with the same commands that real hosts get. Run again, it creates what is
 missing and leaves the rest alone. A cluster that ` + "`cluster down`" + ` switched off comes
@@ -193,7 +192,7 @@ func onCluster(con *console.Console, what string, do func(context.Context, clust
 func clusterList(con *console.Console) *cobra.Command {
 	return clusterListing.run(con, addNameFlags, &cobra.Command{
 		Use:     "list",
-		Short:   "List the clusters that an engine runs",
+		Short:   "List the clusters that an engine runs, or that of a file of machines",
 		Example: "  kube-bootstrap cluster list\n  kube-bootstrap cluster list -o json",
 	})
 }
@@ -203,19 +202,20 @@ func clusterLoadImage(con *console.Console) *cobra.Command {
 		Use:   "load-image IMAGE...",
 		Short: "Copy images into all nodes of a cluster",
 		Long: `Copy images into all nodes that run, for pods and for plain containers: from the
-engine that runs the nodes, or with --from from the Docker of a node, where
-` + "`node docker-env`" + ` has built them. A pod that uses such an image needs
+engine that runs the nodes, from that of this machine if the nodes are machines,
+or with --from from the Docker of a node, where ` + "`node docker-env`" + ` has built
+them. A pod that uses such an image needs
 "imagePullPolicy: IfNotPresent" or Never.`,
 		Example: `  kube-bootstrap cluster load-image my/app:dev
   kube-bootstrap cluster load-image my/app:dev my/db:dev --name second
   kube-bootstrap cluster load-image my/tool:dev --from worker-1`,
 	}
 	o := addNameFlags(con, c)
-	from := c.Flags().String("from", "", "node whose Docker has the images (empty: the engine that runs the nodes)")
+	from := c.Flags().String("from", "", "node whose Docker has the images (empty: the engine)")
 	_ = c.RegisterFlagCompletionFunc("from", nodeListing.complete(con.Env))
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return change(con, runAgain, func(emit func(session.HostEvent)) error {
-			return dockertools.LoadImage(c.Context(), o.Selection, *from, args, emit)
+			return loadImage(c.Context(), o.Selection, *from, args, emit)
 		}, func() string { return "in all nodes that run: " + strings.Join(args, ", ") })
 	}
 	return c

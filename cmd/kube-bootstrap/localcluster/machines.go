@@ -198,6 +198,16 @@ func printResult(con *console.Console, o machines.Options, result machines.Resul
 	return printNodes(con.Out, result.Nodes)
 }
 
+// loadImage copies images into nodes of any kind.
+func loadImage(
+	ctx context.Context, o session.Selection, from string, images []string, emit func(session.HostEvent),
+) error {
+	if onMachines(o) {
+		return machines.LoadImage(ctx, o, from, dockertools.OwnImages, images, emit)
+	}
+	return dockertools.LoadImage(ctx, o, from, images, emit)
+}
+
 // clean removes a cluster of any kind.
 func clean(ctx context.Context, o cluster.Options) error {
 	if onMachines(o.Selection) {

@@ -47,7 +47,7 @@ func (r *run) bundleDiffers(ctx context.Context) (bool, error) {
 	if r.options.Bundle == "" {
 		return false, nil
 	}
-	return r.bundle().differs(ctx, r.provider, r.first.Spec.Name)
+	return r.files.differs(ctx, r.bundle(), r.first.Spec.Name)
 }
 
 // changes returns the steps of `kube-bootstrap ROLE --dry-run` that would change something.

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/access"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/machines/transfer"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -89,8 +90,8 @@ func (r *run) installDocker(ctx context.Context, m Machine) error {
 	var uploads []step.Step
 	for _, path := range packages {
 		dir = programDir + "/" + packagesDir
-		u := upload{from: path, to: packagesDir + "/" + filepath.Base(path), mode: 0o644}
-		uploads = append(uploads, r.files.step(u, name))
+		u := transfer.File{From: path, To: programDir + "/" + packagesDir + "/" + filepath.Base(path), Mode: 0o644}
+		uploads = append(uploads, r.files.sending(u, name))
 	}
 	script := access.Script(dockerScript, programDir, f.PackageManager, dir)
 	install := func(ctx context.Context) error {

@@ -13,10 +13,10 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
-// tools returns a directory with two kinds of programs. The named ones write their names and arguments to
+// programs returns a directory with two kinds of programs. The named ones write their names and arguments to
 // the file calls; a name that ends with ! makes the program fail. The others are the real programs that
 // the scripts call.
-func tools(t *testing.T, names ...string) (dir string) {
+func programs(t *testing.T, names ...string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	for _, name := range names {
@@ -67,7 +67,7 @@ func TestDockerComesFromThePackageManager(t *testing.T) {
 		{"zypper", "d.rpm", []string{"zypper --non-interactive --no-remote install FILE"}},
 		{"apk", "d.apk", []string{"apk add --no-network FILE"}},
 	} {
-		path, dir, packages := tools(t, append(inits, c.manager, "dpkg", "dockerd")...), t.TempDir(), ""
+		path, dir, packages := programs(t, append(inits, c.manager, "dpkg", "dockerd")...), t.TempDir(), ""
 		if c.file != "" {
 			packages = filepath.Dir(must.Write(t, filepath.Join(dir, "packages", c.file), ""))
 		}
@@ -92,7 +92,7 @@ func TestAnInstallationThatFailsIsRepeated(t *testing.T) {
 		"there is no dockerd":       {[]string{"apt-get", "dpkg"}, "do not contain dockerd"},
 	} {
 		dir := t.TempDir()
-		_, err := runDocker(t, tools(t, append(inits, c.tools...)...), dir, "apt-get", "")
+		_, err := runDocker(t, programs(t, append(inits, c.tools...)...), dir, "apt-get", "")
 		err = dockerError(Machine{}, Facts{PackageManager: "apt-get"}, err)
 		if err == nil || !strings.Contains(err.Error(), c.want) || step.Problems(err)[0].Name != "docker" {
 			t.Errorf("%s: %v", what, err)

@@ -1,10 +1,10 @@
 package machines
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
-	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -17,9 +17,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/klauspost/compress/gzip"
 	cryptossh "golang.org/x/crypto/ssh"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/access/accesstest"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/machines/transfer"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/connection"
@@ -103,16 +105,16 @@ func TestAFileThatWasBegunIsContinued(t *testing.T) {
 	p := board(t, sshtest.Start(t, sshtest.Limits{}, login(t)))
 	dir := t.TempDir()
 	from := must.Write(t, filepath.Join(dir, "from"), "0123456789")
-	u := upload{from: from, to: filepath.Join(dir, "to"), mode: 0o640}
+	u := transfer.File{From: from, To: filepath.Join(dir, "to"), Mode: 0o640}
 	const digest = "84d89877f0d4041efb6bf91a16f0248f2fd573e6af05c19f96bedb9f882f7882"
-	must.Write(t, u.to+".part-"+digest, "01234")
-	must.Write(t, u.to+".part-other", "of another file")
-	must.NoError(t, u.send(t.Context(), p.Node("board"), u.to))
-	if got := string(must.Read(t, u.to)); got != "0123456789" {
+	must.Write(t, u.To+".part-"+digest, "01234")
+	must.Write(t, u.To+".part-other", "of another file")
+	must.NoError(t, u.Send(t.Context(), p.Node("board")))
+	if got := string(must.Read(t, u.To)); got != "0123456789" {
 		t.Errorf("content %q", got)
 	}
-	must.Write(t, u.to+".part-"+digest, "wrong")
-	if err := u.send(t.Context(), p.Node("board"), u.to); err == nil || !strings.Contains(err.Error(), "digest") {
+	must.Write(t, u.To+".part-"+digest, "wrong")
+	if err := u.Send(t.Context(), p.Node("board")); err == nil || !strings.Contains(err.Error(), "digest") {
 		t.Errorf("a part of another content: %v", err)
 	}
 	noPart(t, u)
@@ -121,9 +123,9 @@ func TestAFileThatWasBegunIsContinued(t *testing.T) {
 func TestAFileIsSentCompressed(t *testing.T) {
 	p := board(t, sshtest.Start(t, sshtest.Limits{}, login(t)))
 	dir, content := t.TempDir(), strings.Repeat("0123456789", 1000)
-	u := upload{from: must.Write(t, filepath.Join(dir, "from"), content), to: filepath.Join(dir, "to"),
-		mode: 0o640, compress: true}
-	digest, err := remote.Sum(u.from)
+	u := transfer.File{From: must.Write(t, filepath.Join(dir, "from"), content), To: filepath.Join(dir, "to"),
+		Mode: 0o640, Compress: true}
+	digest, err := remote.Sum(u.From)
 	must.NoError(t, err)
 	for what, begun := range map[string]func(sent []byte) []byte{
 		"nothing":        func([]byte) []byte { return nil },
@@ -131,27 +133,33 @@ func TestAFileIsSentCompressed(t *testing.T) {
 		"all":            func(sent []byte) []byte { return sent },
 		"more than that": func([]byte) []byte { return []byte(content) },
 	} {
-		in, _, err := u.open(t.Context(), 0)
-		must.NoError(t, err)
-		sent, err := io.ReadAll(in)
-		must.NoError(t, errors.Join(err, in.Close()))
-		must.Write(t, u.to+".part-"+digest+".gz", string(begun(sent)))
-		must.NoError(t, u.send(t.Context(), p.Node("board"), u.to))
-		if got := string(must.Read(t, u.to)); got != content {
+		sent := gzipped(t, content)
+		must.Write(t, u.To+".part-"+digest+".gz", string(begun(sent)))
+		must.NoError(t, u.Send(t.Context(), p.Node("board")))
+		if got := string(must.Read(t, u.To)); got != content {
 			t.Errorf("%s was there: %d bytes", what, len(got))
 		}
 	}
-	must.Write(t, u.to+".part-"+digest+".gz", "wrong")
-	if err := u.send(t.Context(), p.Node("board"), u.to); err == nil || !strings.Contains(err.Error(), "is damaged") {
+	must.Write(t, u.To+".part-"+digest+".gz", "wrong")
+	if err := u.Send(t.Context(), p.Node("board")); err == nil || !strings.Contains(err.Error(), "is damaged") {
 		t.Errorf("a part of another content: %v", err)
 	}
 	noPart(t, u)
 }
 
-// noPart expects that no part of a file is left.
-func noPart(t *testing.T, u upload) {
+func gzipped(t *testing.T, content string) []byte {
 	t.Helper()
-	if left, err := filepath.Glob(u.to + ".part-*"); err != nil || len(left) > 0 {
+	var sent bytes.Buffer
+	writer := gzip.NewWriter(&sent)
+	_, err := writer.Write([]byte(content))
+	must.NoError(t, errors.Join(err, writer.Close()))
+	return sent.Bytes()
+}
+
+// noPart expects that no part of a file is left.
+func noPart(t *testing.T, u transfer.File) {
+	t.Helper()
+	if left, err := filepath.Glob(u.To + ".part-*"); err != nil || len(left) > 0 {
 		t.Errorf("left: %v, %v", left, err)
 	}
 }
@@ -159,23 +167,23 @@ func noPart(t *testing.T, u upload) {
 func TestAFileIsFetchedFromAnotherMachine(t *testing.T) {
 	p := board(t, sshtest.Start(t, sshtest.Limits{}, login(t)))
 	dir := t.TempDir()
-	u := upload{from: must.Write(t, filepath.Join(dir, "from"), "content"), to: filepath.Join(dir, "to"), mode: 0o640}
+	u := transfer.File{From: must.Write(t, filepath.Join(dir, "from"), "content"), To: filepath.Join(dir, "to"), Mode: 0o640}
 	server := httptest.NewTLSServer(http.FileServer(http.Dir(dir)))
 	t.Cleanup(server.Close)
 	sum := sha256.Sum256(server.Certificate().RawSubjectPublicKeyInfo)
-	from := offer{url: server.URL + "/from", key: "sha256//" + base64.StdEncoding.EncodeToString(sum[:])}
-	must.NoError(t, u.fetch(t.Context(), p.Node("board"), u.to, from))
-	if got := string(must.Read(t, u.to)); got != "content" {
+	from := transfer.Offer{URL: server.URL + "/from", Key: "sha256//" + base64.StdEncoding.EncodeToString(sum[:])}
+	must.NoError(t, u.Fetch(t.Context(), p.Node("board"), from))
+	if got := string(must.Read(t, u.To)); got != "content" {
 		t.Errorf("content %q", got)
 	}
 	must.Write(t, filepath.Join(dir, "other"), "of another program")
-	for what, bad := range map[string]offer{
-		"another key":     {from.url, "sha256//" + base64.StdEncoding.EncodeToString(make([]byte, sha256.Size))},
-		"another content": {server.URL + "/other", from.key},
-		"no file":         {server.URL + "/none", from.key},
-		"no server":       {"https://127.0.0.1:1/", from.key},
+	for what, bad := range map[string]transfer.Offer{
+		"another key":     {URL: from.URL, Key: "sha256//" + base64.StdEncoding.EncodeToString(make([]byte, sha256.Size))},
+		"another content": {URL: server.URL + "/other", Key: from.Key},
+		"no file":         {URL: server.URL + "/none", Key: from.Key},
+		"no server":       {URL: "https://127.0.0.1:1/", Key: from.Key},
 	} {
-		if err := u.fetch(t.Context(), p.Node("board"), u.to, bad); err == nil {
+		if err := u.Fetch(t.Context(), p.Node("board"), bad); err == nil {
 			t.Errorf("%s was accepted", what)
 		}
 		noPart(t, u)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/apiserver"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/machines/transfer"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 )
 
@@ -104,17 +105,17 @@ func (p planner) missingFiles(ctx context.Context, m Machine) (lines []string, e
 	if err != nil {
 		return nil, err
 	}
-	wanted := []upload{program}
+	wanted := []transfer.File{program}
 	if r.isFirst(m) && r.options.Bundle != "" {
 		wanted = append(wanted, r.bundle())
 	}
 	for _, u := range wanted {
-		differs, err := u.differs(ctx, r.provider, m.Spec.Name)
+		differs, err := r.files.differs(ctx, u, m.Spec.Name)
 		if err != nil {
 			return nil, err
 		}
 		if differs {
-			lines = append(lines, "put "+u.path())
+			lines = append(lines, "put "+u.To)
 		}
 	}
 	return lines, nil

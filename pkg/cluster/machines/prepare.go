@@ -50,7 +50,7 @@ func (r *run) putProgram(ctx context.Context, m Machine) error {
 	if err != nil {
 		return err
 	}
-	differs, err := via.program.differs(ctx, r.provider, name)
+	differs, err := r.files.differs(ctx, via.program, name)
 	if err != nil || !differs {
 		return err
 	}
@@ -58,7 +58,7 @@ func (r *run) putProgram(ctx context.Context, m Machine) error {
 		r.sent.Store(name, true)
 	}
 	put := func(ctx context.Context) error { return r.files.put(ctx, via, name) }
-	return r.apply(ctx, name, step.Plan{{via.program.step(r.provider, name, put)}})
+	return r.apply(ctx, name, step.Plan{{r.files.step(via.program, name, put)}})
 }
 
 // removeSent removes what this run has sent to new machines.

@@ -1,18 +1,13 @@
 package machines
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"io"
-	"net"
-	"net/netip"
-	"strings"
 	"sync"
 	"time"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/access"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/machines/transfer"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
@@ -20,14 +15,11 @@ import (
 // the others fetch it from there, so that a slow link carries it once. A machine that cannot fetch it gets
 // it from this machine.
 type relay struct {
-	program upload
+	program transfer.File
 	mu      sync.Mutex // held while the first machine gets the program
 	source  string     // the machine that has the program; "": none yet
-	offer   func() (offer, error)
+	offer   func() (transfer.Offer, error)
 }
-
-// offer is where machines fetch the program.
-type offer struct{ url, key string }
 
 // relay returns the relay of an architecture.
 func (t *transfers) relay(ctx context.Context, arch string) (*relay, error) {
@@ -42,16 +34,16 @@ func (t *transfers) relay(ctx context.Context, arch string) (*relay, error) {
 	}
 	made := &relay{program: program}
 	made.source = t.holderOf(ctx, made.program, arch)
-	made.offer = sync.OnceValues(func() (offer, error) { return t.serve(ctx, made.source) })
+	made.offer = sync.OnceValues(func() (transfer.Offer, error) { return t.serve(ctx, made.source) })
 	t.relays[arch] = made
 	return made, nil
 }
 
 // holderOf returns a machine of an architecture that has the program, or "".
-func (t *transfers) holderOf(ctx context.Context, program upload, arch string) string {
+func (t *transfers) holderOf(ctx context.Context, program transfer.File, arch string) string {
 	for _, m := range t.provider.choice.Machines {
 		name := m.Spec.Name
-		differs, err := program.differs(ctx, t.provider, name)
+		differs, err := t.differs(ctx, program, name)
 		if t.facts[name].Arch == arch && !differs && err == nil {
 			return name
 		}
@@ -66,7 +58,7 @@ func (t *transfers) put(ctx context.Context, via *relay, name string) error {
 		return err
 	}
 	from, err := via.offer()
-	if err == nil && via.program.fetch(ctx, t.provider.Node(name), via.program.path(), from) == nil {
+	if err == nil && via.program.Fetch(ctx, t.provider.Node(name), from) == nil {
 		return nil
 	}
 	return send()
@@ -85,23 +77,14 @@ func (r *relay) first(name string, send func() error) (first bool, err error) {
 	return true, err
 }
 
-// fetch lets a machine fetch the file from another one.
-func (u upload) fetch(ctx context.Context, to access.Connection, path string, from offer) error {
-	digest, err := remote.Sum(u.from)
-	if err != nil {
-		return err
-	}
-	return access.Run(ctx, to, access.Script(fetchScript, path, u.modeText(), digest, from.url, from.key)...)
-}
-
 // serveLimit is how long a machine may need to start its server.
 const serveLimit = 15 * time.Second
 
 // serve starts the server of the program on a machine. It runs until the relays end.
-func (t *transfers) serve(ctx context.Context, name string) (offer, error) {
+func (t *transfers) serve(ctx context.Context, name string) (transfer.Offer, error) {
 	addr := t.facts[name].Addr
 	if !addr.IsValid() {
-		return offer{}, fmt.Errorf("machine %s has no address that others reach", name)
+		return transfer.Offer{}, fmt.Errorf("machine %s has no address that others reach", name)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	in, stop := io.Pipe()
@@ -115,7 +98,7 @@ func (t *transfers) serve(ctx context.Context, name string) (offer, error) {
 	t.atEnd(func() { _ = stop.Close(); cancel(); running.Wait() })
 	late := time.AfterFunc(serveLimit, func() { _ = out.CloseWithError(context.DeadlineExceeded) })
 	defer late.Stop()
-	return readOffer(out, addr)
+	return transfer.ReadOffer(out, addr)
 }
 
 func (t *transfers) atEnd(do func()) {
@@ -132,14 +115,4 @@ func (t *transfers) end() {
 		end()
 	}
 	t.ends = nil
-}
-
-// readOffer reads the line of `kube-bootstrap serve-program`: its port and the hash of its key.
-func readOffer(out io.Reader, addr netip.Addr) (offer, error) {
-	line, err := bufio.NewReader(out).ReadString('\n')
-	port, key, ok := strings.Cut(strings.TrimSpace(line), " ")
-	if err != nil || !ok {
-		return offer{}, fmt.Errorf("serve-program says %q: %w", line, err)
-	}
-	return offer{url: "https://" + net.JoinHostPort(addr.String(), port) + "/", key: key}, nil
 }

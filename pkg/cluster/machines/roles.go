@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/joining"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/machines/transfer"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
@@ -85,13 +86,15 @@ func (r *run) firstPlan() step.Plan {
 	}
 	files, args := r.manifests(), r.command(r.first)
 	if r.options.Bundle != "" {
-		files = append(files, r.files.step(r.bundle(), first.Name))
+		files = append(files, r.files.sending(r.bundle(), first.Name))
 		args = append(args, "--bundle", programDir+"/"+bundleFile)
 	}
 	return step.Plan{files, {r.roleStep(first, args)}}
 }
 
-func (r *run) bundle() upload { return upload{from: r.options.Bundle, to: bundleFile, mode: 0o644} }
+func (r *run) bundle() transfer.File {
+	return transfer.File{From: r.options.Bundle, To: programDir + "/" + bundleFile, Mode: 0o644}
+}
 
 // manifests returns the steps that send the files of the first control plane.
 func (r *run) manifests() (steps []step.Step) {

@@ -92,7 +92,7 @@ func (s ImageSource) copyTo(ctx context.Context, nodes []access.Connection, imag
 		reader, writer := io.Pipe()
 		writers, pipes = append(writers, &untilError{to: writer}), append(pipes, writer)
 		wg.Go(func() {
-			errs[i] = node.Exec(ctx, host.Command{Args: access.Script(loadScript), Stdin: reader})
+			errs[i] = access.RunScript(ctx, node, reader, loadScript)
 			reader.CloseWithError(io.ErrClosedPipe)
 		})
 	}
