@@ -28,7 +28,10 @@ from_repositories() {
 from_files() {
 	case "$1" in
 	# Without sources, apt cannot use the network. With --no-download, it does not install files either.
-	apt-get) apt -o Dir::Etc::SourceList=/dev/null -o Dir::Etc::SourceParts=/dev/null -o APT::Default-Release= install "$2"/*.deb ;;
+	apt-get)
+		apt -o Dir::Etc::SourceList=/dev/null -o Dir::Etc::SourceParts=/dev/null -o APT::Default-Release= \
+			install "$2"/*.deb
+		;;
 	zypper) zypper --non-interactive --no-remote install "$2"/*.rpm ;;
 	apk) apk add --no-network "$2"/*.apk ;;
 	dnf | yum) "$1" -y --disablerepo='*' install "$2"/*.rpm ;;

@@ -62,7 +62,10 @@ func TestDockerComesFromThePackageManager(t *testing.T) {
 		{"yum", "", []string{"yum -q list moby-engine", "yum -y install moby-engine"}},
 		{"zypper", "", []string{"zypper --non-interactive install docker"}},
 		{"apk", "", []string{"apk add --update-cache docker"}},
-		{"apt-get", "d.deb", []string{"dpkg --configure -a", apt + "-o Dir::Etc::SourceList=/dev/null -o Dir::Etc::SourceParts=/dev/null -o APT::Default-Release= install FILE"}},
+		{"apt-get", "d.deb", []string{
+			"dpkg --configure -a", apt + "-o Dir::Etc::SourceList=/dev/null -o Dir::Etc::SourceParts=/dev/null " +
+				"-o APT::Default-Release= install FILE",
+		}},
 		{"dnf", "d.rpm", []string{"dnf -y --disablerepo=* install FILE"}},
 		{"zypper", "d.rpm", []string{"zypper --non-interactive --no-remote install FILE"}},
 		{"apk", "d.apk", []string{"apk add --no-network FILE"}},

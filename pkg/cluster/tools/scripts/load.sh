@@ -1,6 +1,8 @@
 set -e
 for program in docker ctr; do
-	command -v "$program" >/dev/null || { echo "the command $program is missing: install docker-cli or containerd" >&2; exit 1; }
+	command -v "$program" >/dev/null && continue
+	echo "the command $program is missing: install docker-cli or containerd" >&2
+	exit 1
 done
 f=$(mktemp -p /var/lib)
 trap 'rm -f "$f"' EXIT
