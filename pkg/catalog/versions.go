@@ -125,8 +125,24 @@ func CheckChange(from, to string) error {
 		case t.Minor() > f.Minor()+1:
 			return fmt.Errorf("Kubernetes cannot go from %s to %s: no minor version may be skipped", from, to)
 		case t.Minor() > f.Minor():
-			return fmt.Errorf("Kubernetes %s is a newer minor version than %s, and kube-bootstrap cannot upgrade "+
-				"from one to the next yet", to, from)
+			return fmt.Errorf("Kubernetes %s is a newer minor version than %s, which only `kube-bootstrap upgrade` "+
+				"installs", to, from)
+		}
+		return nil
+	})
+}
+
+// CheckUpgrade returns an error if `upgrade` cannot change from one Kubernetes release to another: the
+// target must be of the next minor version.
+func CheckUpgrade(from, to string) error {
+	return compare(from, to, func(f, t *version.Version) error {
+		switch {
+		case t.LessThan(f):
+			return fmt.Errorf("Kubernetes cannot go back from %s to %s", from, to)
+		case t.Minor() > f.Minor()+1:
+			return fmt.Errorf("Kubernetes cannot go from %s to %s: no minor version may be skipped", from, to)
+		case t.Minor() == f.Minor():
+			return fmt.Errorf("Kubernetes %s is of the same minor version as %s", to, from)
 		}
 		return nil
 	})
@@ -170,6 +186,22 @@ func CheckEtcdChange(from, to string) error {
 			return fmt.Errorf("etcd cannot go back from %s to %s", from, to)
 		}
 		return nil
+	})
+}
+
+// etcdBefore lists the oldest release that each minor version of etcd accepts as its predecessor.
+// https://etcd.io/docs/v3.7/upgrades/upgrade_3_7/
+var etcdBefore = map[string]string{"3.7": "3.6.11"}
+
+// CheckEtcdUpgrade returns an error if a member of etcd must run a newer patch before it can change to
+// another release.
+func CheckEtcdUpgrade(from, to string) error {
+	return compare(from, to, func(f, t *version.Version) error {
+		least, limited := etcdBefore[fmt.Sprintf("%d.%d", t.Major(), t.Minor())]
+		if !limited || f.AtLeast(version.MustParseGeneric(least)) {
+			return nil
+		}
+		return fmt.Errorf("etcd %s cannot follow %s: it needs %s or newer before it", to, from, least)
 	})
 }
 

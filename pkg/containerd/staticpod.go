@@ -123,6 +123,20 @@ func replacedDirsOf(ctx context.Context, files host.Files, one client.Container)
 	return "", nil
 }
 
+// Running returns the ID of the container of the pod, which must run.
+func (p StaticPod) Running(ctx context.Context) (id string, err error) {
+	err = p.Socket.withCRI(ctx, func(cri runtime.RuntimeServiceClient) error {
+		all, err := p.containers(ctx, cri)
+		last := newest(all)
+		if err == nil && last.GetState() != runtime.ContainerState_CONTAINER_RUNNING {
+			err = errors.New(p.Name + " does not run")
+		}
+		id = last.GetId()
+		return err
+	})
+	return id, err
+}
+
 // whyStuck examines the last container of a pod.
 func whyStuck(all []*runtime.Container, since time.Time) string {
 	switch last := newest(all); {

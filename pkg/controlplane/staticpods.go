@@ -27,6 +27,7 @@ type StaticPods struct {
 	PodCIDR           netip.Prefix
 	Image             func(program string) string // that a component runs from: hyperkube, or one of its own
 	KubernetesVersion string                      // "v1.36.3", which the pods are labelled with
+	EmulatedVersion   string                      // "1.36", that an unfinished upgrade emulates; "": none
 	EtcdEndpoints     []string
 	Single            bool // no other control plane: no leader election, which costs seconds
 	ExtraArgs         func(program string) config.Arguments

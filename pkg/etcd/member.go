@@ -189,6 +189,7 @@ type MemberStatus struct {
 	Silent bool `json:"silent,omitempty"`
 	// Revision is the revision of the last change that the member has applied.
 	Revision int64  `json:"revision"`
+	Version  string `json:"version,omitempty"` // of its etcd: "3.6.16"
 	Error    string `json:"error,omitempty"`
 }
 
@@ -243,7 +244,7 @@ func ask(ctx context.Context, client *clientv3.Client, id uint64, s *MemberStatu
 		return
 	}
 	s.Up, s.Healthy, s.Error = true, len(answer.Errors) == 0, strings.Join(answer.Errors, ", ")
-	s.Leader, s.Revision = answer.Leader == id, answer.Header.Revision
+	s.Leader, s.Revision, s.Version = answer.Leader == id, answer.Header.Revision, answer.Version
 }
 
 // lostQuorum returns the problem of Quorum, or nil if the members cannot be listed.

@@ -109,6 +109,10 @@ func (s Source) open(ctx context.Context) (imageSource, error) {
 // compares the images with it.
 func (s Source) here() (*bundle.Bundle, error) {
 	b, err := s.Open()
+	if err == nil && s.Path == s.Files.Path(HostPath) && b.Manifest.Versions.Kubernetes != s.Versions.Kubernetes {
+		b.Close()
+		b, err = nil, fmt.Errorf("%s is of another version: %w", s.Path, fs.ErrNotExist) // that an upgrade installs
+	}
 	switch {
 	case s.Offered == nil || err == nil && b.Identity() == s.Offered.Identity():
 		return b, err

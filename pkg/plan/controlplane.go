@@ -24,14 +24,14 @@ import (
 func ControlPlane(h *local.Host) step.Plan {
 	p := parts.New(h, local.ControlPlane)
 	return slices.Concat(
-		step.Plan{{remember(h, local.ControlPlane), preflight.Room(h.Files)}}, h.Supply.Plan,
+		step.Plan{{remember(h, local.ControlPlane), preflight.Room(h.Files), beginUpgrade(h)}}, h.Supply.Plan,
 		controlPlaneEngines(p),
 		controlPlaneEtcd(p.Etcd, p.Agent, p.Network, p.ControlPlane.StaticPods),
 		podNetwork(p.Network, earlyAPIServer(p.Network, p.ControlPlane, p.Join)),
 		beforeKubelet(p.Node),
 		apiServer(p.Node.Kubelet, p.Network, p.ControlPlane, p.Etcd.Container, p.Join),
 		cluster(p),
-		end(accept(h, local.ControlPlane), p.Images),
+		end(h, accept(h, local.ControlPlane), p.Images),
 	).Within(h.Timeout())
 }
 

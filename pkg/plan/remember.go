@@ -17,6 +17,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/registry"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/upgrade"
 )
 
 // remember is the first step to be applied and the last one to be undone. It
@@ -53,12 +54,24 @@ func installProgram(files host.Files) step.Step {
 }
 
 // accept saves the settings of a run after all other steps have succeeded,
-// and allows the agent to repair the host.
+// forgets an upgrade that is finished or taken back, and allows the agent to repair the host.
 func accept(h *local.Host, role string) step.Step {
-	return h.Files.Step("keep-settings", "keep the settings", func() ([]host.File, error) {
+	keep := h.Files.StepWith("keep-settings", "keep the settings", func() ([]host.File, error) {
 		files, err := settingsFiles(h, role)
 		return append(files, local.CompleteMark), err
+	}, func(_ context.Context, tree []host.File) error {
+		last := len(tree) - 1
+		return cmp.Or(h.Files.Put(tree[:last]), endUpgrade(h), h.Files.Put(tree[last:]))
 	})
+	check := keep.Check
+	keep.Check = func(ctx context.Context) (step.Diff, error) {
+		diff, err := check(ctx)
+		if upgradeEnds(h) {
+			diff = append(diff, "remove "+upgrade.File.Path)
+		}
+		return diff, err
+	}
+	return keep
 }
 
 // firstFiles returns the files that are saved at the start of the first run. The

@@ -8,6 +8,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kubelet"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/maindocker"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -83,7 +84,11 @@ func keepNetwork(n parts.PodNetwork, proxy containerd.Proxy) []step.Step {
 	return []step.Step{n.KeepPods(), proxy.KeepServices(), n.KeepHostPorts()}
 }
 
-// end is the last stage: the settings of the run are in force from here on.
-func end(accept step.Step, images parts.Images) step.Plan {
+// end contains the last stages: the settings of the run are in force from here on. Between the two steps of an
+// upgrade, the host keeps the images of both versions.
+func end(h *local.Host, accept step.Step, images parts.Images) step.Plan {
+	if h.Upgrade.Begun() {
+		return step.Plan{{accept}}
+	}
 	return step.Plan{{accept}, images.DropReplaced()}
 }

@@ -19,12 +19,12 @@ import (
 func Worker(h *local.Host) step.Plan {
 	p := parts.New(h.WithImages(h.ImagesOf(local.Worker)), local.Worker)
 	return slices.Concat(
-		step.Plan{{remember(h, local.Worker), preflight.Room(h.Files)}}, h.Supply.Plan,
+		step.Plan{{remember(h, local.Worker), preflight.Room(h.Files), beginUpgrade(h)}}, h.Supply.Plan,
 		workerEngines(p),
 		podNetwork(p.Network),
 		beforeKubelet(p.Node),
 		joinCluster(p.Node, p.Network, p.Join),
-		end(accept(h, local.Worker), p.Images),
+		end(h, accept(h, local.Worker), p.Images),
 	).Within(h.Timeout())
 }
 

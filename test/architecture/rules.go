@@ -31,7 +31,7 @@ var layers = [][]string{
 	{"pkg/host", "pkg/pki", "pkg/kube", "pkg/link"},
 	{"pkg/docker", "pkg/ssh", "pkg/access", "pkg/rollout", "pkg/node", "pkg/subnet"},
 	{"pkg/image", "pkg/fetch", "pkg/registry", "pkg/dump", "pkg/rotation"},
-	{"pkg/bundle", "pkg/imagestore", "pkg/cniplugins"},
+	{"pkg/bundle", "pkg/imagestore", "pkg/cniplugins", "pkg/upgrade"},
 	{
 		"pkg/agent", "pkg/bootstrapdocker", "pkg/etcd", "pkg/balancer", "pkg/flannel", "pkg/firewall", "pkg/maindocker",
 		"pkg/containerd", "pkg/kubelet", "pkg/controlplane",
@@ -55,7 +55,7 @@ var parts = [][]string{
 	{"pkg/cluster/session"},
 	{"pkg/cluster/apiserver", "pkg/cluster/remote"},
 	{"pkg/cluster/joining", "pkg/cluster/preflight", "pkg/cluster/kubeconfig", "pkg/cluster/tools",
-		"pkg/cluster/suite"},
+		"pkg/cluster/suite", "pkg/cluster/upgrades"},
 	{"pkg/cluster/machines/transfer"},
 	{"pkg/cluster/machines", "pkg/cluster/containers/machines", "pkg/cluster/containers/localregistry"},
 	{"pkg/cluster/containers"},

@@ -27,6 +27,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/registry"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/subnet"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/upgrade"
 )
 
 // Binary is the copy of this program on a host, for its units.
@@ -39,9 +40,13 @@ type Host struct {
 	Units  initsystem.Units
 
 	Saved    Saved
-	Given    config.Origins      // where each setting comes from; nil: all are in force
-	Refused  []config.Difference // given settings that cannot change
-	Registry *registry.Registry  // nil: no registry
+	Upgrade  upgrade.Record // unfinished, with programs of both versions; the zero Record: none
+	recorded upgrade.Record // the record on this host, also of an upgrade that this run ends
+	// UpgradeLost is the problem that the record of an unfinished upgrade is damaged.
+	UpgradeLost error
+	Given       config.Origins      // where each setting comes from; nil: all are in force
+	Refused     []config.Difference // given settings that cannot change
+	Registry    *registry.Registry  // nil: no registry
 	// RegistryLost is the problem that the saved registry configuration is
 	// damaged.
 	RegistryLost error
@@ -90,6 +95,9 @@ func open(files host.Files, saved Saved, cfg config.Config, given config.Origins
 		h.Saved.Config = cfg
 	}
 	h.Config, h.Refused = h.Saved.WithInForce(cfg, given)
+	if err := readUpgrade(h); err != nil {
+		return nil, err
+	}
 	if err := detect(h); err != nil {
 		return nil, err
 	}

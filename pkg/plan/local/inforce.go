@@ -11,6 +11,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/offline"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/registry"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/upgrade"
 )
 
 // InForce returns the host with its saved settings, or the problem that they are lost.
@@ -68,5 +69,5 @@ func (c *Current) readAgain() error {
 func (c *Current) sources(cfg config.Config) []host.Identity {
 	return host.Identities(c.Files,
 		RoleFile, KeptImagesFile, config.SavedPath, VersionsFile, OwnersPath, VerifyKeyFile, registry.SavedPath,
-		join.ClusterCAFile, offline.HostPath, cfg.Bundle)
+		join.ClusterCAFile, offline.HostPath, cfg.Bundle, upgrade.File.Path)
 }

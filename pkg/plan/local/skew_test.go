@@ -23,7 +23,7 @@ func TestVersionSkewOnAHost(t *testing.T) {
 		"an older patch":                          {ControlPlane, "v1.36.3", "v1.36.1", "", "", "cannot go back from v1.36.3 to v1.36.1"},
 		"an older minor version":                  {Worker, "v1.36.3", "v1.35.4", "", "", "cannot go back"},
 		"a skipped minor version":                 {ControlPlane, "v1.34.4", "v1.36.3", "", "", "no minor version may be skipped"},
-		"the next minor version":                  {Worker, "v1.36.3", "v1.37.2", "", "", "cannot upgrade"},
+		"the next minor version":                  {Worker, "v1.36.3", "v1.37.2", "", "", "only `kube-bootstrap upgrade` installs"},
 		"an older etcd":                           {ControlPlane, "v1.37.2", "v1.37.2", "v3.6.16", "", "etcd cannot go back from 3.7.3 to 3.6.16"},
 		"an older etcd, but no member":            {Worker, "v1.37.2", "v1.37.2", "v3.6.16", "", ""},
 		"a run with a newer etcd that was killed": {ControlPlane, "v1.36.3", "v1.36.3", "", "3.7.0-0", "etcd cannot go back from 3.7.0-0 to 3.6"},

@@ -63,6 +63,9 @@ func (h *Host) KnownVersions() image.Versions {
 			}
 		}
 	}
+	if h.recorded.To.Kubernetes == wanted.Kubernetes {
+		return h.recorded.To
+	}
 	remembered, err := host.Record[image.Versions]{Path: VersionsFile}.Read(h.Files)
 	if err != nil || remembered.Kubernetes != wanted.Kubernetes {
 		return image.Versions{}
@@ -141,8 +144,11 @@ func SkewProblem(h *Host, role string) error {
 		return nil
 	}
 	running := h.Saved.Config.KubernetesVersion
-	problems := []error{skewed(catalog.CheckChange(running, h.Config.KubernetesVersion),
-		"keep "+running+", take a newer patch of it, or set up a new cluster after `kube-bootstrap turndown`")}
+	problems := []error{h.UpgradeLost}
+	if !ends(h) {
+		problems = append(problems, skewed(catalog.CheckChange(running, h.Config.KubernetesVersion),
+			"keep "+running+", take a newer patch of it, or look at `kube-bootstrap upgrade plan`"))
+	}
 	started, err := etcd.DataOf(h.Files).Started()
 	if err != nil {
 		return err
@@ -157,6 +163,9 @@ func SkewProblem(h *Host, role string) error {
 // joinSkewProblem compares the wanted version with the version of the API
 // server that this host joins [version-skew].
 func joinSkewProblem(h *Host, server string) error {
+	if ends(h) {
+		return nil // the control planes were asked before
+	}
 	wanted, remedy := h.Versions.Kubernetes, "set K8S_VERSION to "+server+", or leave it out"
 	if h.Config.Join {
 		return skewed(catalog.CheckControlPlane(wanted, server), remedy)

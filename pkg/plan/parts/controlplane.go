@@ -37,17 +37,19 @@ func newControlPlane(h *local.Host, own etcd.Member) ControlPlane {
 		ServiceCIDR: h.Config.ServiceNetwork.IPv4(), DNSDomain: h.Config.DNSDomain, Joins: h.Config.Join,
 		LeafLife: controlplane.ReadLeafLife(h.Files),
 	}
+	versions := local.ControlPlaneVersions(h)
 	return ControlPlane{
 		PKI: controlplane.PKI{
 			HostSettings: common, ExtraNames: h.Config.TLSSANs, EtcdUser: etcd.HostUser(h.Config.HostName),
 			Sealed: own.Data.Exist(), Now: time.Now,
 		},
 		StaticPods: controlplane.StaticPods{
-			HostSettings: common, PodCIDR: pods, Image: h.Program, KubernetesVersion: h.Versions.Kubernetes,
+			HostSettings: common, PodCIDR: pods, Image: local.ControlPlaneProgram(h),
+			KubernetesVersion: versions.Kubernetes, EmulatedVersion: local.EmulatedVersion(h),
 			EtcdEndpoints: etcdEndpoints(own, local.BalancedEtcd(h)), Single: !Several(h.Files, h.Config.Join),
 			ExtraArgs: h.Config.ExtraArgs, OIDC: h.Config.OIDC, AuditPolicy: h.Config.AuditPolicy,
 		},
-		API: controlplane.API{HostSettings: common, Version: h.Versions.ProgramVersion("kube-apiserver")},
+		API: controlplane.API{HostSettings: common, Version: versions.ProgramVersion("kube-apiserver")},
 		publisher: join.Publisher{
 			API: kube.Kubeconfig(controlplane.AdminConf), Server: local.BalancedAPI(h), Settings: file.Shared(h.Config),
 			Read: func() (join.Published, error) { return published(h) },
@@ -86,6 +88,13 @@ func (c ControlPlane) StaticPod(component string) containerd.StaticPod {
 // Watch fails once a component of the control plane crashes repeatedly.
 func (c ControlPlane) Watch(component string) func(context.Context) error {
 	return c.StaticPod(component).Watch
+}
+
+// Settled waits until all components of the control plane are stable.
+func (c ControlPlane) Settled() step.Step {
+	return c.StaticPods.Settled(func(ctx context.Context, component string) (string, error) {
+		return c.StaticPod(component).Running(ctx)
+	})
 }
 
 // Ready waits for the API server. It fails early if the kubelet or the API server crashes repeatedly.

@@ -2,7 +2,9 @@ package parts
 
 import (
 	"errors"
+	"net"
 	"slices"
+	"strconv"
 
 	"k8s.io/client-go/rest"
 
@@ -13,8 +15,10 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd/gate"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/kubelet"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/node"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/upgrade"
 )
 
 // newBalancer returns the balancer of this host.
@@ -111,4 +115,17 @@ func UserKubeconfig(u controlplane.User) ([]byte, error) {
 		return nil, err
 	}
 	return InForce(h).ControlPlane.PKI.UserKubeconfig(u)
+}
+
+// APIServers returns the API servers of all control planes, each at its own address.
+func APIServers(h *local.Host) (all upgrade.Servers) {
+	kubeconfig, known := controlplane.AdminConf, ControlPlanes(h.Files)
+	if h.Saved.Role == local.Worker {
+		kubeconfig = kubelet.Kubeconfig
+	}
+	for _, c := range known {
+		address := net.JoinHostPort(c.IP, strconv.Itoa(h.Config.APIServerPort))
+		all = append(all, upgrade.Server{Address: c.IP, API: ClusterAPI{"https://" + address}.As(kubeconfig)})
+	}
+	return all
 }

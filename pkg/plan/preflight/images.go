@@ -70,6 +70,15 @@ var loadChecks = []check{
 	{"bundle", "check the bundle", bundleProblem},
 }
 
+// NextImages returns the checks of a run that loads the images of another version on an installed host.
+func NextImages(next *local.Host, role string) step.Plan {
+	checks := []check{
+		{"disk-space", "check free space", roomProblem}, {"bundle", "check the bundle", bundleProblem},
+	}
+	r := request{next, role, parts.New(next, role)}
+	return step.Plan{append(steps(r, checks), unanswered(next)...)}.Within(next.Timeout())
+}
+
 func loadPlan(h *local.Host) step.Plan {
 	r := request{h, local.Loaded, parts.New(h, local.Loaded)}
 	images := check{"images", "look for images", byHandProblem}

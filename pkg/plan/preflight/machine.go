@@ -44,6 +44,11 @@ func spaceProblem(ctx context.Context, h request) error {
 	if h.Saved.Installed() {
 		return nil
 	}
+	return roomProblem(ctx, h)
+}
+
+// roomProblem returns a problem if a store has no room for all images.
+func roomProblem(ctx context.Context, h request) error {
 	return eachStore(ctx, h.Files, func(dir string) error {
 		need := int64(minFree)
 		if dir == stateDir {
