@@ -1,0 +1,160 @@
+// Package upgrades takes all nodes of a cluster through the steps of an upgrade, one control plane after the
+// other and then the workers. On each node it runs the same commands that an administrator would run.
+//
+//	Apply     images on all nodes ──▶ control planes, one by one
+//	Rollback  control planes, one by one ──▶ workers
+//	Finish    end of the emulation, one by one ──▶ etcd, kubelets of control planes ──▶ workers, drained
+package upgrades
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/access"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/apiserver"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/node"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/upgrade"
+)
+
+// bundlePath is where the nodes get the bundle of the new version.
+const bundlePath = "/var/lib/kube-bootstrap/upgrade.tar.zst"
+
+// Options describe an upgrade of a cluster.
+type Options struct {
+	session.Selection
+	To          string     // release or minor version; "": the next one
+	Bundle      string     // of this machine; "": the nodes find the images themselves
+	Drain       node.Drain // of the workers
+	Unavailable int        // workers that are drained at the same time
+}
+
+// run is an upgrade of one cluster.
+type run struct {
+	options Options
+	session *session.Session
+	api     kube.Connect
+	nodes   []topology.ClusterNode
+}
+
+// Apply installs the new version on all nodes, which still emulate the old one.
+func Apply(ctx context.Context, o Options, emit func(session.HostEvent)) error {
+	return do(ctx, o, emit, run.applyPlan)
+}
+
+// Rollback returns all nodes to the old version.
+func Rollback(ctx context.Context, o Options, emit func(session.HostEvent)) error {
+	return do(ctx, o, emit, run.rollbackPlan)
+}
+
+// Finish completes the upgrade of all nodes.
+func Finish(ctx context.Context, o Options, emit func(session.HostEvent)) error {
+	return do(ctx, o, emit, run.finishPlan)
+}
+
+func do(ctx context.Context, o Options, emit func(session.HostEvent), plan func(run) step.Plan) error {
+	scope := session.Requirements{Needs: session.Nodes, Lock: session.ClusterLock, Emit: emit}
+	return session.Do(ctx, o.Selection, scope, func(s *session.Session, state topology.State) error {
+		api := apiserver.Connect(ctx, s, "")
+		return s.Run(ctx, plan(run{options: o, session: s, api: api, nodes: state.Topology(s.Name).Nodes()}))
+	})
+}
+
+func (r run) applyPlan() step.Plan {
+	var puts, loads []step.Step
+	args := []string{"upgrade", "apply"}
+	if r.options.To != "" {
+		args = append(args, "--to", r.options.To)
+	}
+	if r.options.Bundle != "" {
+		args = append(args, "--bundle", bundlePath)
+	}
+	for _, n := range r.nodes {
+		if r.options.Bundle != "" {
+			file := remote.FileCopy{From: r.options.Bundle, To: bundlePath, Mode: 0o600}
+			id := step.IDOf("put-bundle", n.Name)
+			puts = append(puts, remote.Put(r.session, id, "put the bundle on "+n.Name, n.Name, file))
+		}
+		loads = append(loads, step.Always(step.IDOf("load", n.Name), "load the images on "+n.Name,
+			r.host(n, append(slices.Clone(args), "--images-only"))))
+	}
+	plan := step.Plan{puts, loads}
+	for _, n := range slices.Concat(r.of(topology.ControlPlane), r.of(topology.Worker)) {
+		plan = append(plan, []step.Step{step.Always(step.IDOf("apply", n.Name), "upgrade "+n.Name, r.host(n, args))})
+	}
+	return plan
+}
+
+func (r run) rollbackPlan() step.Plan {
+	args := []string{"upgrade", "rollback"}
+	return append(r.each(topology.ControlPlane, "rollback", args), r.each(topology.Worker, "rollback", args)...)
+}
+
+// finishPlan runs `finish` twice on control planes: the first time it ends the emulation. A control plane that
+// finds all others without emulation completes the upgrade at once, and has nothing to do the second time.
+func (r run) finishPlan() step.Plan {
+	args := []string{"upgrade", "finish"}
+	plan := append(r.each(topology.ControlPlane, "end-emulation", args), r.each(topology.ControlPlane, "finish", args)...)
+	for _, some := range r.groups() {
+		var drains, finishes, uncordons []step.Step
+		for _, n := range some {
+			object := node.Node{API: r.api, Name: n.Name}
+			drains = append(drains, r.whileUnfinished(n, object.Drain(r.options.Drain)))
+			finishes = append(finishes, r.command("finish", n, args))
+			uncordons = append(uncordons, object.Uncordon())
+		}
+		plan = append(plan, drains, finishes, uncordons, []step.Step{r.settled(some)})
+	}
+	return plan
+}
+
+// groups divides the workers into groups that are drained together.
+func (r run) groups() [][]topology.ClusterNode {
+	workers := r.of(topology.Worker)
+	return slices.Collect(slices.Chunk(workers, max(1, r.options.Unavailable)))
+}
+
+func (r run) of(role topology.Role) []topology.ClusterNode {
+	return slices.DeleteFunc(slices.Clone(r.nodes), func(n topology.ClusterNode) bool { return n.Role != role })
+}
+
+// each runs a command on all nodes of a role, one after the other.
+func (r run) each(role topology.Role, id string, args []string) (plan step.Plan) {
+	for _, n := range r.of(role) {
+		plan = append(plan, []step.Step{r.command(id, n, args)})
+	}
+	return plan
+}
+
+// command is a step for a node whose upgrade is unfinished.
+func (r run) command(id string, n topology.ClusterNode, args []string) step.Step {
+	text := strings.Join(args, " ") + " on " + n.Name
+	return step.When(step.IDOf(id, n.Name), text, "run kube-bootstrap "+text, func(ctx context.Context) (bool, error) {
+		return r.unfinished(ctx, n), nil
+	}, r.host(n, args)).Waiting()
+}
+
+// whileUnfinished returns the step, which does nothing on a node whose upgrade is complete.
+func (r run) whileUnfinished(n topology.ClusterNode, s step.Step) step.Step {
+	check := s.Check
+	s.Check = func(ctx context.Context) (step.Diff, error) {
+		if !r.unfinished(ctx, n) {
+			return nil, nil
+		}
+		return check(ctx)
+	}
+	return s
+}
+
+func (r run) unfinished(ctx context.Context, n topology.ClusterNode) bool {
+	return access.Run(ctx, r.session.Node(n.Name), "test", "-e", upgrade.File.Path) == nil
+}
+
+func (r run) host(n topology.ClusterNode, args []string) func(context.Context) error {
+	return func(ctx context.Context) error { return remote.Run(ctx, r.session, n.Name, args, nil) }
+}
