@@ -29,6 +29,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/progress"
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/settings"
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/thishost"
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/upgrades"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/kernel"
@@ -114,9 +115,9 @@ network across hosts, and every change of a host can be reverted.`,
 
 func addCommands(root *cobra.Command, con *console.Console) {
 	fresh := func() *cobra.Command { return newRoot(con, nil) }
-	addGroup(root, "host", "On the host itself, as root:", thishost.Commands(con)...)
+	addGroup(root, "host", "On the host itself, as root:", thishost.Commands(con, upgrades.Host(con))...)
 	addGroup(root, "images", "Images without a network:", bundles.Commands(con, thishost.Bootstrap(con))...)
-	addGroup(root, "cluster", "Many nodes at once:", localcluster.Commands(con)...)
+	addGroup(root, "cluster", "Many nodes at once:", localcluster.Commands(con, upgrades.Cluster(con))...)
 	addGroup(root, "other", "Other:", append(manual.Commands(con.Out, fresh, con.Version),
 		settings.Command(con.Out, con.Env), versionCommand(con.Out))...)
 	root.SetHelpCommandGroupID("other")

@@ -29,6 +29,7 @@ const (
 	locked      = 4
 	notUpToDate = 5
 	partly      = 6
+	blocked     = 7
 	notRead     = 141 // the code of a program killed by SIGPIPE
 	interrupted = 130
 )
@@ -90,6 +91,8 @@ func codeOf(ctx context.Context, err error) int {
 		return notRead
 	case errors.As(err, new(*machines.Partly)):
 		return partly
+	case errors.Is(err, errBlocked):
+		return blocked
 	case errors.Is(err, host.ErrLocked):
 		return locked
 	case errors.Is(err, errUsage):
@@ -115,6 +118,7 @@ var (
 	errUsage   = errors.New("usage")
 	errFirm    = errors.New("firm")
 	errPrinted = errors.New("told") // problems that were printed
+	errBlocked = errors.New("blocked")
 )
 
 type kindError struct {
@@ -155,6 +159,9 @@ func Resume(err error, advice string) error { return &resumeError{err, advice} }
 func Preflight(found []*step.Problem) error {
 	return of(errPrinted, errors.New("preflight found problems: "+strings.Join(names(found), ", ")))
 }
+
+// Blocked returns err as the error of an upgrade that its problems block before it begins; nil for nil.
+func Blocked(err error) error { return of(errBlocked, err) }
 
 type statusError int
 

@@ -25,9 +25,11 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Commands returns the commands "cluster" and "node".
-func Commands(con *console.Console) []*cobra.Command {
-	return []*cobra.Command{clusterCommand(con), nodeCommand(con)}
+// Commands returns the commands "cluster", with further ones below it, and "node".
+func Commands(con *console.Console, further ...*cobra.Command) []*cobra.Command {
+	all := clusterCommand(con)
+	all.AddCommand(further...)
+	return []*cobra.Command{all, nodeCommand(con)}
 }
 
 func clusterCommand(con *console.Console) *cobra.Command {
@@ -37,8 +39,8 @@ func clusterCommand(con *console.Console) *cobra.Command {
 		clusterLoadImage(con), clusterDump(con), clusterE2E(con), clusterE2ESerial(con))
 }
 
-// addNameFlags adds --name, and the flags of the engine and the file. They set the options.
-func addNameFlags(con *console.Console, c *cobra.Command) *cluster.Options {
+// AddNameFlags adds --name, and the flags of the engine and the file. They set the options.
+func AddNameFlags(con *console.Console, c *cobra.Command) *cluster.Options {
 	settings.AddFlags(c, config.Named)
 	takeCluster(c)
 	return optionsOf(con, c)
@@ -137,7 +139,7 @@ func clusterStatusCommand(con *console.Console) *cobra.Command {
 is changed. The exit code is 5 when something is missing or not Ready.`,
 		Example: "  kube-bootstrap cluster status\n  kube-bootstrap cluster status --name second -o json",
 	}
-	o := addNameFlags(con, c)
+	o := AddNameFlags(con, c)
 	format := output.AddFlag(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return showCluster(c.Context(), con.Out, *format, *o, "")
@@ -175,7 +177,7 @@ container uses, with which new clusters start sooner; --keep-images keeps them.`
 func onCluster(con *console.Console, what string, do func(context.Context, cluster.Options) error,
 	losses func(context.Context, cluster.Options) ([]string, error), c *cobra.Command,
 ) *cobra.Command {
-	o := addNameFlags(con, c)
+	o := AddNameFlags(con, c)
 	yes := console.AddYes(c, losses != nil)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if err := con.Confirm(c.Context(), *yes,
@@ -190,7 +192,7 @@ func onCluster(con *console.Console, what string, do func(context.Context, clust
 }
 
 func clusterList(con *console.Console) *cobra.Command {
-	return clusterListing.run(con, addNameFlags, &cobra.Command{
+	return clusterListing.run(con, AddNameFlags, &cobra.Command{
 		Use:     "list",
 		Short:   "List the clusters that an engine runs, or that of a file of machines",
 		Example: "  kube-bootstrap cluster list\n  kube-bootstrap cluster list -o json",
@@ -210,7 +212,7 @@ them. A pod that uses such an image needs
   kube-bootstrap cluster load-image my/app:dev my/db:dev --name second
   kube-bootstrap cluster load-image my/tool:dev --from worker-1`,
 	}
-	o := addNameFlags(con, c)
+	o := AddNameFlags(con, c)
 	from := c.Flags().String("from", "", "node whose Docker has the images (empty: the engine)")
 	_ = c.RegisterFlagCompletionFunc("from", nodeListing.complete(con.Env))
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -231,7 +233,7 @@ host, and the output of your own containers and pods. What is known to be a key,
 token or a password is removed; read all files before you publish them.`,
 		Example: "  kube-bootstrap cluster dump ./report",
 	}
-	o := addNameFlags(con, c)
+	o := AddNameFlags(con, c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		sofar := func(error) string { return "what was collected so far is in " + args[0] }
 		return change(con, sofar, func(emit func(session.HostEvent)) error {

@@ -15,7 +15,7 @@ func TestTheNameOfTheCluster(t *testing.T) {
 	env := func(name string) string { return map[string]string{"KUBE_BOOTSTRAP_NAME": "env"}[name] }
 	for want, args := range map[string][]string{"env": nil, "one": {"--name", "one"}, "two": {"--cluster", "two"}} {
 		c := &cobra.Command{}
-		o := addNameFlags(&console.Console{Env: env}, c)
+		o := AddNameFlags(&console.Console{Env: env}, c)
 		must.NoError(t, c.ParseFlags(args))
 		c.SetContext(t.Context())
 		if err := c.PreRunE(c, nil); err != nil || o.Name != want {

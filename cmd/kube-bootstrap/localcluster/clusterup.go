@@ -108,7 +108,7 @@ func (r upRequest) create(ctx context.Context, runner *step.Runner, o cluster.Op
 		return err
 	}
 	advice := func(err error) string { return adviceAfterUp(ctx, o, err) }
-	return drawn(runner, advice, func(emit func(session.HostEvent)) error { return cluster.Up(ctx, o, emit) })
+	return Drawn(runner, advice, func(emit func(session.HostEvent)) error { return cluster.Up(ctx, o, emit) })
 }
 
 // adviceAfterUp returns the next step for the user. A failed Up has removed
@@ -130,9 +130,9 @@ func adviceAfterUp(ctx context.Context, o cluster.Options, err error) string {
 		"` removes the remaining containers and volumes"
 }
 
-// drawn does something to a cluster and passes its events to the runner with their hosts. Before
+// Drawn does something to a cluster and passes its events to the runner with their hosts. Before
 // a step was started, an error needs no advice on how to go on.
-func drawn(runner *step.Runner, advice func(error) string, do func(emit func(session.HostEvent)) error) error {
+func Drawn(runner *step.Runner, advice func(error) string, do func(emit func(session.HostEvent)) error) error {
 	begun := false
 	err := do(func(e session.HostEvent) {
 		begun = begun || e.Kind == step.Started

@@ -55,7 +55,7 @@ func clusterE2ESerial(con *console.Console) *cobra.Command {
 }
 
 func suiteCommand(con *console.Console, serial bool, c *cobra.Command) *cobra.Command {
-	o := addNameFlags(con, c)
+	o := AddNameFlags(con, c)
 	format := output.AddFlag(c)
 	tests := suite.Suite{Serial: serial}
 	c.Flags().StringVar(&tests.ReportDir, "report-dir", "",

@@ -69,7 +69,7 @@ func createHosts(
 	}
 	started := time.Now()
 	var nodes []topology.ClusterNode
-	err = drawn(runner, runAgain, func(emit func(session.HostEvent)) (err error) {
+	err = Drawn(runner, runAgain, func(emit func(session.HostEvent)) (err error) {
 		nodes, err = cluster.Hosts(ctx, o, emit)
 		return err
 	})

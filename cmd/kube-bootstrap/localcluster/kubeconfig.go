@@ -32,7 +32,7 @@ becomes the current context; "cluster clean" removes it.`,
 		Example: `  kube-bootstrap cluster kubeconfig > kubeconfig
   kube-bootstrap cluster kubeconfig --merge`,
 	}
-	o := addNameFlags(con, c)
+	o := AddNameFlags(con, c)
 	merge := c.Flags().Bool("merge", false, "write it into $KUBECONFIG or ~/.kube/config")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if *merge {
@@ -91,7 +91,7 @@ that follows them is kubectl's. A "--" between them is not necessary.`,
   kube-bootstrap cluster kubectl -n kube-system get pods
   kube-bootstrap cluster kubectl --name second apply -f app.yaml`,
 	}
-	o := addNameFlags(con, c)
+	o := AddNameFlags(con, c)
 	command.PassOn(c, 0)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if onMachines(o.Selection) {

@@ -172,7 +172,7 @@ func setUp(con *console.Console, c *cobra.Command, o machines.Options, done stri
 		return result, err
 	}
 	started := time.Now()
-	err = drawn(runner, runAgain, func(emit func(session.HostEvent)) (err error) {
+	err = Drawn(runner, runAgain, func(emit func(session.HostEvent)) (err error) {
 		result, err = machines.Up(c.Context(), o, emit)
 		return err
 	})

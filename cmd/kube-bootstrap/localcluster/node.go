@@ -112,7 +112,7 @@ func change(
 		return err
 	}
 	started := time.Now()
-	if err := drawn(runner, advice, do); err != nil {
+	if err := Drawn(runner, advice, do); err != nil {
 		return err
 	}
 	con.Done(started, done())

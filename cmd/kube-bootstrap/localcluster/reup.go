@@ -105,7 +105,7 @@ func reup(
 		return exit.Firm(err)
 	}
 	var nodes []string
-	err = drawn(runner, runAgain, func(emit func(session.HostEvent)) (err error) {
+	err = Drawn(runner, runAgain, func(emit func(session.HostEvent)) (err error) {
 		nodes, err = cluster.Reup(ctx, o, emit)
 		return err
 	})

@@ -65,7 +65,7 @@ func onSnapshot(con *console.Console, what string,
 	do func(context.Context, cluster.Options, string, func(session.HostEvent)) error,
 	losses func(context.Context, session.Selection, string) ([]string, error), c *cobra.Command,
 ) *cobra.Command {
-	o := addNameFlags(con, c)
+	o := AddNameFlags(con, c)
 	yes := console.AddYes(c, losses != nil)
 	if losses != nil { // save takes a new name
 		c.ValidArgsFunction = command.FirstArg(snapshotListing.complete(con.Env))
@@ -92,7 +92,7 @@ func onSnapshot(con *console.Console, what string,
 }
 
 func snapshotList(con *console.Console) *cobra.Command {
-	return snapshotListing.run(con, addNameFlags, &cobra.Command{
+	return snapshotListing.run(con, AddNameFlags, &cobra.Command{
 		Use:     "list",
 		Short:   "List the snapshots of a cluster, oldest first",
 		Example: "  kube-bootstrap cluster snapshot list\n  kube-bootstrap cluster snapshot list --name second -o json",

@@ -35,7 +35,7 @@ With a registry, later pods and containers pull from there too.`,
 	}
 	settings.AddFlags(c, config.Bootstrap)
 	con.AddRecords(c.Flags())
-	dryRun, format := addDryRun(c, "list every change and make none")
+	dryRun, format := AddDryRun(c, "list every change and make none")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		cfg, err := settings.LoadRegistry(con.Env, c, config.Bootstrap, args)
 		if err != nil {
@@ -52,7 +52,7 @@ With a registry, later pods and containers pull from there too.`,
 			return err
 		}
 		if *dryRun {
-			return printChanges(c.Context(), con, *format, plan.Load(h))
+			return PrintChanges(c.Context(), con, *format, plan.Load(h))
 		}
 		return fill(c.Context(), con, runner, h)
 	}

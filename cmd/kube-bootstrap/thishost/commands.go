@@ -26,15 +26,15 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Commands returns the commands that act on this host, and hidden ones for units and other hosts.
-func Commands(con *console.Console) []*cobra.Command {
-	all := []*cobra.Command{
+// Commands returns the commands that act on this host, further ones, and hidden ones for units and other hosts.
+func Commands(con *console.Console, further ...*cobra.Command) []*cobra.Command {
+	all := append(further,
 		masterCommand(con), workerCommand(con), turndownCommand(con), forgetCommand(con), preflightCommand(con),
 		statusCommand(con), dumpCommand(con),
 		certsCommand(con), tokenCommand(con.Out), kubectlCommand(con.Env), userKubeconfig(con.Out),
 		bootCommand(con), agentCommand(con), keepCommand(con), markCommand(con), loadBalancerCommand(),
 		registryCommand(con),
-	}
+	)
 	for _, c := range all {
 		command.Each(c, withUmask)
 		command.Each(c, needingLinux)

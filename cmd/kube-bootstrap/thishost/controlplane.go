@@ -54,6 +54,14 @@ controls it. All that it has opens nothing any more, and its pods are deleted.`,
 	return c
 }
 
+// OpenControlPlane opens this host with its settings in force, which must be a control plane.
+func OpenControlPlane() (*local.Host, error) {
+	if err := needsAdmin(); err != nil {
+		return nil, err
+	}
+	return openControlPlane()
+}
+
 func openControlPlane() (*local.Host, error) {
 	saved, err := savedSettings()
 	if err = errors.Join(err, saved.Lost); err != nil {

@@ -18,12 +18,16 @@ type change struct {
 	Error   string   `json:"error,omitempty"`
 }
 
-// printChanges checks every step and lists what Apply would do.
-func printChanges(ctx context.Context, con *console.Console, format output.Format, todo step.Plan) error {
+// PrintChanges checks every step of plans and lists what Apply would do.
+func PrintChanges(ctx context.Context, con *console.Console, format output.Format, todo ...step.Plan) error {
 	con.End()
+	var found []step.Finding
+	for _, one := range todo {
+		found = append(found, (&step.Runner{}).Check(ctx, one)...)
+	}
 	changes := []change{}
 	var errs []error
-	for _, f := range (&step.Runner{}).Check(ctx, todo) {
+	for _, f := range found {
 		switch {
 		case step.IsUnanswered(f.Err):
 			changes = append(changes, change{

@@ -19,7 +19,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-type checked struct {
+type Checked struct {
 	Check    string    `json:"check"`
 	OK       bool      `json:"ok"`
 	Note     string    `json:"note,omitempty"`
@@ -88,28 +88,29 @@ func sayOnce(con *console.Console) func(message string, bytes, total int64) {
 func printPreflight(
 	ctx context.Context, out io.Writer, format output.Format, looks step.Plan, answers []local.Answer,
 ) error {
-	var all []checked
+	var all []Checked
 	var found []*step.Problem
 	for _, f := range (&step.Runner{}).Check(ctx, looks) {
 		found = append(found, step.Problems(f.Err)...)
-		all = append(all, checkedOf(f).noting(answers))
+		all = append(all, CheckedOf(f).noting(answers))
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	err := format.Print(out, "Check", all, func(w io.Writer) {
 		for _, c := range all {
-			c.print(w)
+			c.Print(w)
 		}
 	})
-	if err != nil || !slices.ContainsFunc(all, func(c checked) bool { return !c.OK }) {
+	if err != nil || !slices.ContainsFunc(all, func(c Checked) bool { return !c.OK }) {
 		return err
 	}
 	return exit.Preflight(found)
 }
 
-func checkedOf(f step.Finding) checked {
-	line := checked{Check: f.Step, OK: f.Err == nil && len(f.Diff) == 0, Problems: []problem{}}
+// CheckedOf returns the result of a check.
+func CheckedOf(f step.Finding) Checked {
+	line := Checked{Check: f.Step, OK: f.Err == nil && len(f.Diff) == 0, Problems: []problem{}}
 	for _, one := range step.Problems(f.Err) {
 		line.Problems = append(line.Problems, problem{one.Name, one.Text, one.Remedy})
 	}
@@ -123,7 +124,7 @@ func checkedOf(f step.Finding) checked {
 }
 
 // noting adds the note of the answer that was checked.
-func (c checked) noting(answers []local.Answer) checked {
+func (c Checked) noting(answers []local.Answer) Checked {
 	for _, a := range answers {
 		if a.Title == c.Check {
 			c.Note = a.Note
@@ -132,7 +133,8 @@ func (c checked) noting(answers []local.Answer) checked {
 	return c
 }
 
-func (c checked) print(w io.Writer) {
+// Print writes the check as a line of a table.
+func (c Checked) Print(w io.Writer) {
 	if c.OK {
 		output.Row(w, "ok", strings.TrimSuffix(c.Check+": "+c.Note, ": "))
 	}

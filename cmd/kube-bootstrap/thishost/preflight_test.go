@@ -15,7 +15,7 @@ func TestPreflightNamesOnlyProblems(t *testing.T) {
 		errors.New("no such file"): "PROBLEM\tlook: no such file\n",
 	} {
 		var table strings.Builder
-		checkedOf(step.Finding{Step: "look", Err: err}).print(&table)
+		CheckedOf(step.Finding{Step: "look", Err: err}).Print(&table)
 		if table.String() != want {
 			t.Errorf("got %q, want %q", table.String(), want)
 		}

@@ -74,7 +74,7 @@ type hostVerb struct {
 func addHostVerb(con *console.Console, c *cobra.Command, v hostVerb) *cobra.Command {
 	settings.AddFlags(c, v.verb)
 	con.AddRecords(c.Flags())
-	dryRun, format := addDryRun(c, "list every change and make none")
+	dryRun, format := AddDryRun(c, "list every change and make none")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		cfg, origins, err := settings.Load(con.Env, c.Flags(), v.verb, v.role)
 		if err != nil {
@@ -91,15 +91,15 @@ func addHostVerb(con *console.Console, c *cobra.Command, v hostVerb) *cobra.Comm
 			return err
 		}
 		if *dryRun {
-			return printChanges(c.Context(), con, *format, v.plan(h))
+			return PrintChanges(c.Context(), con, *format, v.plan(h))
 		}
 		return walk(c.Context(), con, runner, v, h)
 	}
 	return c
 }
 
-// addDryRun adds --dry-run, and -o for what it prints.
-func addDryRun(c *cobra.Command, usage string) (*bool, *output.Format) {
+// AddDryRun adds --dry-run, and -o for what it prints.
+func AddDryRun(c *cobra.Command, usage string) (*bool, *output.Format) {
 	dryRun, format := c.Flags().Bool("dry-run", false, usage), output.AddFlag(c)
 	c.Flags().Lookup("output").Usage = "how --dry-run prints: " + output.Words
 	return dryRun, format
@@ -122,6 +122,33 @@ func openHost(ctx context.Context, cfg config.Config, given config.Origins, role
 		return nil, nil, err
 	}
 	h, err := local.OpenWith(cfg, given)
+	if err != nil {
+		release()
+		return nil, nil, err
+	}
+	return h, release, nil
+}
+
+// OpenInstalled takes the lock and opens a host of a cluster with its settings in force.
+func OpenInstalled(ctx context.Context) (*local.Host, func(), error) {
+	saved, err := savedSettings()
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case saved.Lost != nil:
+		return nil, nil, saved.Lost
+	case !saved.Installed():
+		return nil, nil, &step.Problem{Name: "role", Firm: true, Text: "this host is not part of a cluster",
+			Remedy: "run this on a host where `kube-bootstrap master` or `kube-bootstrap worker` has run"}
+	}
+	release, err := host.Lock(ctx, lockPath)
+	if err != nil {
+		return nil, nil, err
+	}
+	h, err := local.Open(saved.Config)
+	if err == nil {
+		err = h.UpgradeLost
+	}
 	if err != nil {
 		release()
 		return nil, nil, err

@@ -28,6 +28,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/preflight"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/renewal"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/upgrade"
 )
 
 // Status is the state of a host, as `status -o json` prints it.
@@ -55,6 +56,7 @@ type Status struct {
 	// workers were off for longer than their certificates are valid
 	NodesExpired string                  `json:"nodesExpired,omitempty"`
 	Rotation     *renewal.RotationStatus `json:"rotation,omitempty"` // the one under way
+	Upgrade      *upgrade.Record         `json:"upgrade,omitempty"`  // the unfinished one
 
 	Repairs []agent.Repair `json:"repairs,omitempty"` // the last ones by the agent, oldest first
 }
@@ -157,6 +159,9 @@ func inspectHost(ctx context.Context) (Status, error) {
 		status.Steps = append(status.Steps, one)
 	}
 	others.Wait()
+	if h.Upgrade.Begun() {
+		status.Upgrade = &h.Upgrade
+	}
 	status.Programs, status.ControlPlanes = h.Programs(), parts.ControlPlanes(h.Files)
 	return status, ctx.Err()
 }
@@ -213,6 +218,9 @@ func (s Status) print(w io.Writer) {
 	}
 	if s.Rotation != nil {
 		fmt.Fprintln(w, s.Rotation)
+	}
+	if s.Upgrade != nil {
+		fmt.Fprintln(w, s.Upgrade)
 	}
 	fmt.Fprintln(w)
 	for _, one := range s.Steps {

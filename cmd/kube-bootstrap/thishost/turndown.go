@@ -46,7 +46,7 @@ with --yes.`,
 	}
 	settings.AddFlags(c, config.Turndown)
 	con.AddRecords(c.Flags())
-	dryRun, format := addDryRun(c, "list what would be reverted")
+	dryRun, format := AddDryRun(c, "list what would be reverted")
 	yes := console.AddYes(c, true)
 	force := c.Flags().Bool("force", false,
 		"turn a control plane down even if etcd loses its quorum or the others do not answer")
