@@ -31,7 +31,7 @@ var layers = [][]string{
 	{"pkg/host", "pkg/pki", "pkg/kube", "pkg/link"},
 	{"pkg/docker", "pkg/ssh", "pkg/access", "pkg/rollout", "pkg/node", "pkg/subnet"},
 	{"pkg/image", "pkg/fetch", "pkg/registry", "pkg/dump", "pkg/rotation"},
-	{"pkg/bundle", "pkg/imagestore", "pkg/cniplugins", "pkg/upgrade"},
+	{"pkg/bundle", "pkg/imagestore", "pkg/cniplugins", "pkg/backup", "pkg/upgrade"},
 	{
 		"pkg/agent", "pkg/bootstrapdocker", "pkg/etcd", "pkg/balancer", "pkg/flannel", "pkg/firewall", "pkg/maindocker",
 		"pkg/containerd", "pkg/kubelet", "pkg/controlplane",
@@ -68,6 +68,7 @@ var parts = [][]string{
 	{"pkg/plan/parts"},
 	{"pkg/plan/preflight", "pkg/plan/renewal"},
 	{"pkg/plan/membership"},
+	{"pkg/plan/recovery"},
 	{"pkg/plan", "pkg/plan/upkeep"},
 
 	{"pkg/config/components", "pkg/config/addresses", "pkg/config/connection", "pkg/config/mirror",
@@ -96,6 +97,7 @@ var parts = [][]string{
 	{"cmd/kube-bootstrap/settings", "cmd/kube-bootstrap/manual"},
 	{"cmd/kube-bootstrap/thishost", "cmd/kube-bootstrap/bundles"},
 	{"cmd/kube-bootstrap/localcluster"},
+	{"cmd/kube-bootstrap/backups"},
 	{"cmd/kube-bootstrap"},
 }
 
