@@ -16,6 +16,10 @@ import (
 // name. Every host may read it with flannel's certificate.
 const listPrefix = "/kube-bootstrap/control-planes/"
 
+// OfMembers lists the prefixes of the keys about the members of a cluster. They are wrong in a cluster of other members
+// that was made from a snapshot.
+func OfMembers() []string { return []string{listPrefix, lockPrefix} }
+
 // ControlPlaneEntry is a control plane in the list.
 type ControlPlaneEntry struct {
 	Name      string   `json:"name"`

@@ -93,7 +93,7 @@ func (m Member) dataRemedy() string {
 	if len(m.Peers) > 0 {
 		return "run `kube-bootstrap turndown --force` on this host and join it again: the other members have the data"
 	}
-	return "restore " + DataDir + " from a backup, or remove the cluster with `kube-bootstrap turndown`"
+	return "run `kube-bootstrap turndown`, and then `kube-bootstrap restore` if there is a backup of the cluster"
 }
 
 // definite returns the first problem of err: what etcd definitely says. Any other error
@@ -137,7 +137,10 @@ func (m Member) initialCluster(members []*etcdserverpb.Member) string {
 }
 
 // alone returns the --initial-cluster of a cluster whose only member is this one.
-func (m Member) alone() string { return m.Name + "=" + peerURL(m.Client.IP) }
+func (m Member) alone() string { return m.Name + "=" + m.PeerURL() }
+
+// PeerURL returns the URL of this member for other members.
+func (m Member) PeerURL() string { return peerURL(m.Client.IP) }
 
 const (
 	lockPrefix = "/kube-bootstrap/locks/"
