@@ -56,13 +56,20 @@ func readEncryption(files host.Files) (data []byte, config apiserverv1.Encryptio
 	if err != nil {
 		return nil, config, err
 	}
-	if err := yaml.UnmarshalStrict(data, &config); err != nil {
+	if config, err = parseEncryption(data); err != nil {
 		return nil, config, fmt.Errorf("%s: %w", encryptionFile, err)
 	}
-	if len(config.Resources) == 0 {
-		return nil, config, fmt.Errorf("%s: it has no key", encryptionFile)
-	}
 	return data, config, nil
+}
+
+func parseEncryption(data []byte) (config apiserverv1.EncryptionConfiguration, err error) {
+	if err := yaml.UnmarshalStrict(data, &config); err != nil {
+		return config, err
+	}
+	if len(config.Resources) == 0 {
+		return config, errors.New("it has no key")
+	}
+	return config, nil
 }
 
 // encryptionKey creates the configuration once, because another key cannot decrypt the

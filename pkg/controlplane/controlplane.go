@@ -58,37 +58,6 @@ func (h HostSettings) Server() string {
 	return "https://" + net.JoinHostPort(h.IP, strconv.Itoa(h.APIPort))
 }
 
-// SharedFiles lists the files that another control plane needs, without their
-// content: the authorities, the service-account keys and the key that encrypts Secrets.
-func SharedFiles() (all []host.File) {
-	files := []string{accountKey, accountPublic, encryptionFile, crossFile}
-	for _, a := range authorities {
-		files = append(files, a.path+".key", a.path+".crt")
-	}
-	for _, file := range files {
-		all = append(all, host.File{Path: file, Mode: modeOf(file)})
-	}
-	return all
-}
-
-// Shared reads the files that a further control plane needs from this one.
-func Shared(files host.Files) ([]host.File, error) {
-	all := SharedFiles()
-	for i := range all {
-		var err error
-		if all[i].Data, err = files.Read(all[i].Path); err != nil {
-			return nil, fmt.Errorf("read what control planes share: %w", err)
-		}
-	}
-	return all, nil
-}
-
-// notReceived is the error for a file that a joining control plane has not received.
-func notReceived(file string) error {
-	return fmt.Errorf("%s was not received; run `kube-bootstrap master --join` with a fresh token and certificate "+
-		"key: %w", file, fs.ErrNotExist)
-}
-
 // modeOf lets only root read a file, unless it contains certificates or public keys.
 func modeOf(file string) fs.FileMode {
 	if ext := path.Ext(file); ext == ".crt" || ext == ".pub" {
@@ -101,8 +70,10 @@ func modeOf(file string) fs.FileMode {
 // works: the agent looks at them every few minutes.
 const MinLeafLife = 15 * time.Minute
 
-// life exists if certificates have another lifetime than the usual one.
-var life = host.Record[time.Duration]{Path: host.StateDir + "/certificate-lifetime.json", Valid: ValidLeafLife}
+// LeafLifeFile exists if certificates have another lifetime than the usual one.
+const LeafLifeFile = host.StateDir + "/certificate-lifetime.json"
+
+var life = host.Record[time.Duration]{Path: LeafLifeFile, Valid: ValidLeafLife}
 
 // ValidLeafLife refuses a lifetime that is too short or too long.
 func ValidLeafLife(d time.Duration) error {

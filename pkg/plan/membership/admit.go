@@ -121,7 +121,8 @@ func Issue(ctx context.Context, own parts.Etcd, network parts.PodNetwork) error 
 	}.Issue(ctx)
 }
 
-func knownHosts(ctx context.Context, own etcd.Client) (all []join.ClusterHost, err error) {
+// KnownHosts returns the control planes in the list, and the hosts that have leased their subnet.
+func KnownHosts(ctx context.Context, own etcd.Client) (all []join.ClusterHost, err error) {
 	err = own.Do(ctx, func(client *clientv3.Client) error {
 		listed, err := etcd.Listed(ctx, client)
 		if err != nil {

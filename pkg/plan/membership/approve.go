@@ -20,7 +20,7 @@ func approver(own parts.Etcd, network parts.PodNetwork, kubeconfig string) join.
 	return join.Approver{
 		API:      kube.Kubeconfig(kubeconfig),
 		Reserved: []netip.Prefix{network.Flannel.CIDR, network.Services},
-		Hosts:    func(ctx context.Context) ([]join.ClusterHost, error) { return knownHosts(ctx, own.Client) },
+		Hosts:    func(ctx context.Context) ([]join.ClusterHost, error) { return KnownHosts(ctx, own.Client) },
 		Control:  member.Name, Certificates: func() ([]string, error) { return kubeletFingerprints(member.Data.Files) },
 	}
 }

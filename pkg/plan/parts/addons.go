@@ -148,6 +148,12 @@ func LocalVolumes(files host.Files) (claims []string) {
 	return claims
 }
 
+// Copies of manifests of the user, see UserManifest.
+const (
+	NetworkFile = host.StateDir + "/network.yaml"
+	AddonsDir   = host.StateDir + "/addons"
+)
+
 // Manifests are the manifests of the user that the settings name.
 type Manifests struct {
 	files     host.Files
@@ -158,13 +164,13 @@ type Manifests struct {
 
 // Network returns the manifest of another CNI plugin.
 func (m Manifests) Network(plugin string) UserManifest {
-	return UserManifest{m, "cniPlugin", addon.Where(plugin), host.StateDir + "/network.yaml"}
+	return UserManifest{m, "cniPlugin", addon.Where(plugin), NetworkFile}
 }
 
 // Addon returns the manifest of an addon.
 func (m Manifests) Addon(name string) UserManifest {
 	from := addon.Where(name)
-	return UserManifest{m, "addons", from, host.StateDir + "/addons/" + addon.Hash(from) + ".yaml"}
+	return UserManifest{m, "addons", from, AddonsDir + "/" + addon.Hash(from) + ".yaml"}
 }
 
 // UserManifest is a YAML file of the user, given by path or URL. A copy of it is
