@@ -49,6 +49,9 @@ type Settings struct {
 	EtcdCA    string `json:"etcdCA"`
 	Cert      string `json:"cert"` // client certificate for etcd that may read the list of control planes
 	Key       string `json:"key"`
+	// First is the control plane by which a worker reaches the cluster; "" on a control plane. If another one is
+	// named, such as after a restore, it replaces what the worker knows of the control planes before.
+	First string `json:"first,omitempty"`
 }
 
 // Address returns the balancer's address for API servers on every host.
@@ -134,9 +137,18 @@ func (b Balancer) Known() step.Step {
 	return b.Files.Step("control-planes", "know the control planes", b.known)
 }
 
+// moved reports whether another control plane is named than before.
+func (b Balancer) moved() bool {
+	before, err := settingsRecord.Read(b.Files)
+	return err == nil && before.First != "" && before.First != b.First
+}
+
 // known returns the file of the initial state, unless a control plane has provided its content.
 func (b Balancer) known() ([]host.File, error) {
 	begin, _ := ReadBackends(b.Files) // the zero State if there is none
+	if b.moved() {
+		begin = Backends{}
+	}
 	last := len(begin.ControlPlanes)
 	for _, ip := range b.Seeds {
 		if !slices.ContainsFunc(begin.ControlPlanes, func(c Backend) bool { return c.IP == ip }) {

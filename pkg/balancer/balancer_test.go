@@ -86,6 +86,34 @@ func TestSeedsHoldUntilAControlPlaneHasTold(t *testing.T) {
 	}
 }
 
+func TestAWorkerThatIsMovedForgetsTheControlPlanesBefore(t *testing.T) {
+	b := testBalancer(t)
+	b.First, b.Seeds = "10.0.0.1", []string{"10.0.0.1"}
+	records := func() (addresses []string) {
+		tree, err := b.Records()
+		must.NoError(t, errors.Join(err, b.Files.Put(tree)))
+		now, err := ReadBackends(b.Files)
+		must.NoError(t, err)
+		return now.Addresses()
+	}
+	records()
+	told := Backends{ControlPlanes: []Backend{{IP: "10.0.0.2"}}, Known: true}
+	must.NoError(t, stateRecord.Write(b.Files, told))
+	if got := records(); !slices.Equal(got, []string{"10.0.0.2"}) {
+		t.Errorf("the same control plane is named: %v", got)
+	}
+	b.First, b.Seeds = "10.0.0.7", []string{"10.0.0.7"}
+	for range 2 {
+		if got := records(); !slices.Equal(got, []string{"10.0.0.7"}) {
+			t.Errorf("another control plane is named: %v", got)
+		}
+	}
+	must.NoError(t, stateRecord.Write(b.Files, told))
+	if got := records(); !slices.Equal(got, []string{"10.0.0.2"}) {
+		t.Errorf("it has told the list: %v", got)
+	}
+}
+
 // authority has the balancer trust a server, and show its certificate.
 func authority(t *testing.T, b *Balancer, of *httptest.Server) {
 	t.Helper()

@@ -25,10 +25,10 @@ import (
 func newBalancer(h *local.Host, role string) balancer.Balancer {
 	settings := local.Balancing(h)
 	settings.EtcdPort = etcd.ClientPort
-	if role == local.Worker {
-		settings.EtcdPort = gate.Port
-	}
 	first, data := addresses.Text(h.Config.MasterIP), etcd.DataOf(h.Files)
+	if role == local.Worker {
+		settings.EtcdPort, settings.First = gate.Port, first
+	}
 	return balancer.Balancer{
 		Settings: settings, Files: h.Files, Seeds: seeds(role, h.IP(), first, h.Config.Join, data),
 	}
