@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/klog/v2"
 
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/backups"
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/bundles"
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/command"
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/console"
@@ -115,9 +116,11 @@ network across hosts, and every change of a host can be reverted.`,
 
 func addCommands(root *cobra.Command, con *console.Console) {
 	fresh := func() *cobra.Command { return newRoot(con, nil) }
-	addGroup(root, "host", "On the host itself, as root:", thishost.Commands(con, upgrades.Host(con))...)
+	addGroup(root, "host", "On the host itself, as root:",
+		thishost.Commands(con, upgrades.Host(con), backups.Command(con))...)
 	addGroup(root, "images", "Images without a network:", bundles.Commands(con, thishost.Bootstrap(con))...)
-	addGroup(root, "cluster", "Many nodes at once:", localcluster.Commands(con, upgrades.Cluster(con))...)
+	addGroup(root, "cluster", "Many nodes at once:",
+		localcluster.Commands(con, upgrades.Cluster(con), backups.ClusterCommand(con))...)
 	addGroup(root, "other", "Other:", append(manual.Commands(con.Out, fresh, con.Version),
 		settings.Command(con.Out, con.Env), versionCommand(con.Out))...)
 	root.SetHelpCommandGroupID("other")

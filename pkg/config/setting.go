@@ -34,11 +34,13 @@ const (
 	Build     // verbs that build Kubernetes from source
 	Sign      // verbs that write a bundle
 	Pull      // offline pull
+	Restore   // restore of a backup
 	Every
 
 	both          = Master | Worker | Preflight
 	hosts         = both | ClusterUp
-	loads         = both | Bootstrap
+	ofAHost       = both | Restore
+	loads         = both | Bootstrap | Restore
 	pulls         = both | Pull
 	controlPlanes = Master | Preflight | ClusterUp // with components of control planes
 )

@@ -65,16 +65,16 @@ var clusterSettings = []Setting{{
 	Field: "arch", Flag: "arch", Group: GroupHost, Env: "ARCH", Verbs: loads, Change: Never,
 	Help: "architecture of the images (empty: this machine's)", Values: Arches,
 }, {
-	Field: "ipAddress", Flag: "ip-address", Group: GroupHost, Env: "IP_ADDRESS", Verbs: both,
+	Field: "ipAddress", Flag: "ip-address", Group: GroupHost, Env: "IP_ADDRESS", Verbs: ofAHost,
 	Change: NeverOnControlPlane,
 	Help:   "address at which other hosts reach this host (empty: the address of the default route's interface)",
 	check:  on(reachable),
 }, {
-	Field: "netInterface", Flag: "net-interface", Group: GroupHost, Env: "NET_INTERFACE", Verbs: both,
+	Field: "netInterface", Flag: "net-interface", Group: GroupHost, Env: "NET_INTERFACE", Verbs: ofAHost,
 	Change: NeverOnControlPlane,
 	Help:   "interface that leads to the other hosts (empty: the default route's)", check: on(interfaceName),
 }, {
-	Field: "hostName", Flag: "host-name", Group: GroupHost, Verbs: both, Change: Never,
+	Field: "hostName", Flag: "host-name", Group: GroupHost, Verbs: ofAHost, Change: Never,
 	Help: "name of this node (empty: the host's name)", check: on(HostName),
 }, {
 	Field: "timeoutForServices", Flag: "timeout-for-services", Group: GroupCluster, Env: "TIMEOUT_FOR_SERVICES",
@@ -151,7 +151,8 @@ var clusterSettings = []Setting{{
 		"the variable keeps it out of the shell history",
 	check: on(certificateKey),
 }, {
-	Field: "bundle", Flag: "bundle", Group: GroupImages, Verbs: hosts | BareHosts | Bootstrap | Push, Change: Freely,
+	Field: "bundle", Flag: "bundle", Group: GroupImages, Change: Freely,
+	Verbs: hosts | BareHosts | Bootstrap | Push | Restore,
 	Help: "bundle of images, which are loaded instead of pulled " +
 		"(empty: the registry, the bundle saved on the host, the cache, or a pull)",
 }, {
@@ -175,7 +176,7 @@ var clusterSettings = []Setting{{
 	Change: EachRun,
 	Help:   "keep the loaded images, or the images of the hosts",
 }, {
-	Field: "ignorePreflight", Flag: "ignore-preflight", Group: GroupHost, Verbs: hosts | Bootstrap, Unsaved: true,
-	Change: EachRun,
-	Help:   "names of preflight problems to ignore, comma separated; some problems cannot be ignored",
+	Field: "ignorePreflight", Flag: "ignore-preflight", Group: GroupHost, Unsaved: true,
+	Verbs: hosts | Bootstrap | Restore, Change: EachRun,
+	Help: "names of preflight problems to ignore, comma separated; some problems cannot be ignored",
 }}

@@ -14,6 +14,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/recovery"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
@@ -34,6 +35,7 @@ func TestStepsOfThePlans(t *testing.T) {
 		"worker":         {Worker, func(c *config.Config) { c.MasterIP = netip.MustParseAddr("10.0.0.2") }},
 		"worker-flannel": {Worker, plugin(extension.CNIFlannel)},
 		"load":           {Load, func(*config.Config) {}},
+		"restore":        {restored, func(*config.Config) {}},
 	} {
 		cfg := config.Default()
 		cfg.HostName, cfg.IPAddress, cfg.Addons = "one", netip.MustParseAddr("10.0.0.1"), nil
@@ -45,6 +47,8 @@ func TestStepsOfThePlans(t *testing.T) {
 		hosttest.Golden(t, name+".txt", []byte(stages(p)))
 	}
 }
+
+func restored(h *local.Host) step.Plan { return Restore(h, &recovery.Backup{}, nil) }
 
 // TestMasterSaysThatHostsCanJoin: `cluster up` waits for the event of this step.
 func TestMasterSaysThatHostsCanJoin(t *testing.T) {

@@ -216,7 +216,7 @@ them. A pod that uses such an image needs
 	from := c.Flags().String("from", "", "node whose Docker has the images (empty: the engine)")
 	_ = c.RegisterFlagCompletionFunc("from", nodeListing.complete(con.Env))
 	c.RunE = func(c *cobra.Command, args []string) error {
-		return change(con, runAgain, func(emit func(session.HostEvent)) error {
+		return Change(con, runAgain, func(emit func(session.HostEvent)) error {
 			return loadImage(c.Context(), o.Selection, *from, args, emit)
 		}, func() string { return "in all nodes that run: " + strings.Join(args, ", ") })
 	}
@@ -236,7 +236,7 @@ token or a password is removed; read all files before you publish them.`,
 	o := AddNameFlags(con, c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		sofar := func(error) string { return "what was collected so far is in " + args[0] }
-		return change(con, sofar, func(emit func(session.HostEvent)) error {
+		return Change(con, sofar, func(emit func(session.HostEvent)) error {
 			err := tools.Dump(c.Context(), o.Selection, args[0], emit)
 			if errors.Is(err, dump.ErrExists) {
 				return exit.Usage(err)

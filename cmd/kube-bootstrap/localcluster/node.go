@@ -78,7 +78,7 @@ configuration file.`,
 		}
 		o.Retain = *retain
 		var made string
-		return change(con, runAgain, func(emit func(session.HostEvent)) (err error) {
+		return Change(con, runAgain, func(emit func(session.HostEvent)) (err error) {
 			made, err = cluster.AddNode(step.WithLimit(c.Context(), *limit), *o, spec, emit)
 			return err
 		}, func() string { return "node " + made + " is Ready" })
@@ -103,8 +103,8 @@ func addLimit(c *cobra.Command) *time.Duration {
 		"how long to wait for the node, or for its pods to move away")
 }
 
-// change draws a change of nodes, and prints its result at the end, or an advice after an error.
-func change(
+// Change draws a change of nodes, and prints its result at the end, or an advice after an error.
+func Change(
 	con *console.Console, advice func(error) string, do func(emit func(session.HostEvent)) error, done func() string,
 ) error {
 	runner, err := con.Begin()
@@ -148,7 +148,7 @@ func verbCommand(con *console.Console, c *cobra.Command, v nodeVerb) *cobra.Comm
 		}); err != nil {
 			return err
 		}
-		return change(con, runAgain, func(emit func(session.HostEvent)) error {
+		return Change(con, runAgain, func(emit func(session.HostEvent)) error {
 			return v.do(step.WithLimit(c.Context(), *limit), *o, name, *forced, drain, emit)
 		}, func() string { return "node " + name + " is " + v.done })
 	}

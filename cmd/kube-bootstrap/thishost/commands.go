@@ -29,17 +29,23 @@ import (
 // Commands returns the commands that act on this host, further ones, and hidden ones for units and other hosts.
 func Commands(con *console.Console, further ...*cobra.Command) []*cobra.Command {
 	all := append(further,
-		masterCommand(con), workerCommand(con), turndownCommand(con), forgetCommand(con), preflightCommand(con),
+		masterCommand(con), workerCommand(con), turndownCommand(con), forgetCommand(con), restoreCommand(con),
+		preflightCommand(con),
 		statusCommand(con), dumpCommand(con),
 		certsCommand(con), tokenCommand(con.Out), kubectlCommand(con.Env), userKubeconfig(con.Out),
 		bootCommand(con), agentCommand(con), keepCommand(con), markCommand(con), loadBalancerCommand(),
 		registryCommand(con),
 	)
 	for _, c := range all {
-		command.Each(c, withUmask)
-		command.Each(c, needingLinux)
+		OnThisHost(c)
 	}
 	return all
+}
+
+// OnThisHost prepares a command that acts on this host, and the commands below it.
+func OnThisHost(c *cobra.Command) {
+	command.Each(c, withUmask)
+	command.Each(c, needingLinux)
 }
 
 func withUmask(c *cobra.Command) {
@@ -59,7 +65,7 @@ func agentCommand(con *console.Console) *cobra.Command {
 		Use: "agent", Hidden: true,
 		Short: "Run the agent of this host: balancer, approval of certificates, repairs",
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := asRoot(); err != nil {
+			if err := AsRoot(); err != nil {
 				return err
 			}
 			lock := func(ctx context.Context) (context.Context, func(), error) {
@@ -109,7 +115,7 @@ func bootCommand(con *console.Console) *cobra.Command {
 		Use: "boot", Hidden: true,
 		Short: "Update Docker's settings after a change of the flannel lease",
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := asRoot(); err != nil {
+			if err := AsRoot(); err != nil {
 				return err
 			}
 			release, err := host.LockUnless(c.Context(), lockPath, plan.RestartsDocker)

@@ -77,7 +77,7 @@ func openControlPlane() (*local.Host, error) {
 func onControlPlane(
 	ctx context.Context, con *console.Console, name string, work func(context.Context, parts.Parts) error,
 ) error {
-	h, err := openControlPlane()
+	h, err := OpenControlPlane()
 	if err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func adminClient() (kubernetes.Interface, error) {
 
 // needsAdmin returns a problem unless root of a control plane runs this.
 func needsAdmin() error {
-	if err := asRoot(); err != nil {
+	if err := AsRoot(); err != nil {
 		return err
 	}
 	if _, err := os.Stat(adminKubeconfig); err != nil {
@@ -152,7 +152,7 @@ func forKubectl(args []string) []string {
 
 // hostKubectl returns the kubectl of this host, and the environment for it.
 func hostKubectl(ctx context.Context, variable func(string) string) (path string, env []string, err error) {
-	if err := asRoot(); err != nil {
+	if err := AsRoot(); err != nil {
 		return "", nil, err
 	}
 	kubeconfig := variable("KUBECONFIG")

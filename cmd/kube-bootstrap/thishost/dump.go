@@ -32,7 +32,7 @@ path of the directory is printed. For a cluster of containers, use "kube-bootstr
 cluster dump".`,
 		Example: "  kube-bootstrap dump ./report",
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := asRoot(); err != nil {
+			if err := AsRoot(); err != nil {
 				return err
 			}
 			if err := dump.MakeDir(args[0]); err != nil {

@@ -61,7 +61,7 @@ from where.`,
 		default:
 			role = config.RoleControlPlane
 		}
-		if err := asRoot(); err != nil {
+		if err := AsRoot(); err != nil {
 			return err
 		}
 		h, err := local.OpenWith(cfg, origins)

@@ -158,13 +158,14 @@ func OpenInstalled(ctx context.Context) (*local.Host, func(), error) {
 
 // savedSettings returns the role and the settings of this host, which only root may read.
 func savedSettings() (local.Saved, error) {
-	if err := asRoot(); err != nil {
+	if err := AsRoot(); err != nil {
 		return local.Saved{}, err
 	}
 	return local.ReadSaved(host.Files{})
 }
 
-func asRoot() error {
+// AsRoot returns the problem that this process is not of root.
+func AsRoot() error {
 	if os.Geteuid() == 0 {
 		return nil
 	}

@@ -56,7 +56,7 @@ with --yes.`,
 		if err != nil {
 			return exit.Usage(err)
 		}
-		if err := asRoot(); err != nil {
+		if err := AsRoot(); err != nil {
 			return err
 		}
 		if *dryRun {

@@ -62,6 +62,7 @@ type Host struct {
 	Loads        *bundle.Broadcast
 	Downloads    *Downloads
 	Join         *join.Joining
+	Restoring    bool // a backup is restored on this host
 	DetectErr    error
 	detected     []string // the settings that were not set, see detect
 }

@@ -23,6 +23,9 @@ func addonProblems(ctx context.Context, h request) error {
 			errs = append(errs, containedProblem(h, name))
 			continue
 		}
+		if h.Restoring { // the backup has copies of the manifests
+			continue
+		}
 		if err := h.parts.Addons.Manifests.Addon(name).Check(ctx); err != nil {
 			errs = append(errs, &step.Problem{Name: "addon", Text: fmt.Sprintf("addons: %s: %v", name, err),
 				Remedy: "give the path or the URL of a manifest, or remove the addon from the setting"})
@@ -69,7 +72,7 @@ func droppedProblem(ctx context.Context, h request) error {
 
 func networkProblem(ctx context.Context, h request) error {
 	contained := slices.Contains([]string{extension.CNINone, extension.CNIFlannel}, h.Config.CNIPlugin)
-	if h.role != local.ControlPlane || h.Config.Join || h.ManagesNetwork() || contained {
+	if h.role != local.ControlPlane || h.Config.Join || h.ManagesNetwork() || contained || h.Restoring {
 		return nil
 	}
 	if err := h.parts.Addons.Manifests.Network(h.Config.CNIPlugin).Check(ctx); err != nil {

@@ -41,6 +41,11 @@ func roleProblem(_ context.Context, h request) error {
 		return &step.Problem{Name: "role", Text: fmt.Sprintf("this host is already a %s", h.Saved.Role),
 			Remedy: "run `kube-bootstrap turndown` first to make it a " + h.role}
 	}
+	if h.Files.Exists(local.RestoringFile) && !h.Restoring {
+		return &step.Problem{Name: "restore-unfinished", Firm: true,
+			Text:   "a restore of a backup was interrupted on this host",
+			Remedy: "run the same `kube-bootstrap restore` again, or `kube-bootstrap turndown`"}
+	}
 	if h.role == local.ControlPlane && h.Config.Join && h.Saved.Role == local.ControlPlane && !h.Saved.Config.Join {
 		return &step.Problem{Name: "role", Text: "--join: this host is the first control plane of another cluster",
 			Remedy: "remove --join to repair this host, or run `kube-bootstrap turndown` first"}
