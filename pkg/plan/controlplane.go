@@ -62,7 +62,9 @@ func controlPlaneEngines(p parts.Parts) step.Plan {
 }
 
 // controlPlaneEtcd is the stage that starts etcd, in which each host then has its place.
-func controlPlaneEtcd(own parts.Etcd, agent agent.Installation, network parts.PodNetwork, pods controlplane.StaticPods) step.Plan {
+func controlPlaneEtcd(
+	own parts.Etcd, agent agent.Installation, network parts.PodNetwork, pods controlplane.StaticPods,
+) step.Plan {
 	return step.Plan{
 		{own.Start().UndoAfter(containerd.PodsID, flannel.StartID), startAgent(agent)},
 		{own.Container.Database().Room()},
@@ -73,7 +75,8 @@ func controlPlaneEtcd(own parts.Etcd, agent agent.Installation, network parts.Po
 
 // apiServer is the stage that starts the kubelet and waits for the API server.
 func apiServer(
-	own kubelet.Kubelet, network parts.PodNetwork, control parts.ControlPlane, server etcd.MemberContainer, join parts.Join,
+	own kubelet.Kubelet, network parts.PodNetwork, control parts.ControlPlane, server etcd.MemberContainer,
+	join parts.Join,
 ) step.Plan {
 	return step.Plan{
 		{
