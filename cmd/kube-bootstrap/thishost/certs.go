@@ -121,7 +121,7 @@ A super-admin.conf that you have removed is issued only if you name it.`,
 }
 
 func renew(ctx context.Context, con *console.Console, names []string, life time.Duration) error {
-	h, err := OpenControlPlane()
+	h, err := openControlPlane()
 	if err != nil {
 		return err
 	}
@@ -206,7 +206,7 @@ it again after the time that it prints to drop the old key.`,
 
 // rotate does not take the lock of the host, which the agent needs to follow.
 func rotate(ctx context.Context, con *console.Console, subject string, dropNow bool) error {
-	h, err := OpenControlPlane()
+	h, err := openControlPlane()
 	if err != nil {
 		return err
 	}

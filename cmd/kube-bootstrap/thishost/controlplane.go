@@ -77,7 +77,7 @@ func openControlPlane() (*local.Host, error) {
 func onControlPlane(
 	ctx context.Context, con *console.Console, name string, work func(context.Context, parts.Parts) error,
 ) error {
-	h, err := OpenControlPlane()
+	h, err := openControlPlane()
 	if err != nil {
 		return err
 	}
