@@ -37,12 +37,12 @@ func incomplete(ctx context.Context, client kubernetes.Interface) error {
 	}
 	var short []string
 	for _, d := range deployments.Items {
-		if d.Status.ReadyReplicas < d.Status.Replicas {
+		if d.Status.ReadyReplicas < wanted(d.Spec.Replicas) {
 			short = append(short, d.Namespace+"/"+d.Name)
 		}
 	}
 	for _, s := range sets.Items {
-		if s.Status.ReadyReplicas < s.Status.Replicas {
+		if s.Status.ReadyReplicas < wanted(s.Spec.Replicas) {
 			short = append(short, s.Namespace+"/"+s.Name)
 		}
 	}
@@ -50,4 +50,13 @@ func incomplete(ctx context.Context, client kubernetes.Interface) error {
 		return fmt.Errorf("not all pods are Ready of %s", strings.Join(short, ", "))
 	}
 	return nil
+}
+
+// wanted returns the number of pods of a specification, whose default is one. The status counts only pods that
+// exist, and not one that was evicted a moment ago.
+func wanted(replicas *int32) int32 {
+	if replicas == nil {
+		return 1
+	}
+	return *replicas
 }

@@ -8,6 +8,7 @@ package upgrades
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -135,7 +136,7 @@ func (r run) each(role topology.Role, id string, args []string) (plan step.Plan)
 func (r run) command(id string, n topology.ClusterNode, args []string) step.Step {
 	text := strings.Join(args, " ") + " on " + n.Name
 	return step.When(step.IDOf(id, n.Name), text, "run kube-bootstrap "+text, func(ctx context.Context) (bool, error) {
-		return r.unfinished(ctx, n), nil
+		return r.unfinished(ctx, n)
 	}, r.host(n, args)).Waiting()
 }
 
@@ -143,16 +144,27 @@ func (r run) command(id string, n topology.ClusterNode, args []string) step.Step
 func (r run) whileUnfinished(n topology.ClusterNode, s step.Step) step.Step {
 	check := s.Check
 	s.Check = func(ctx context.Context) (step.Diff, error) {
-		if !r.unfinished(ctx, n) {
-			return nil, nil
+		unfinished, err := r.unfinished(ctx, n)
+		if err != nil || !unfinished {
+			return nil, err
 		}
 		return check(ctx)
 	}
 	return s
 }
 
-func (r run) unfinished(ctx context.Context, n topology.ClusterNode) bool {
-	return access.Run(ctx, r.session.Node(n.Name), "test", "-e", upgrade.File.Path) == nil
+// unfinished reports whether a node has the record of an upgrade. A node that does not answer is an error.
+func (r run) unfinished(ctx context.Context, n topology.ClusterNode) (bool, error) {
+	return hasRecord(ctx, r.session.Node(n.Name))
+}
+
+func hasRecord(ctx context.Context, on access.Executor) (bool, error) {
+	const missing = 1 // exit code of test
+	err := access.Run(ctx, on, "test", "-e", upgrade.File.Path)
+	if failed, ok := errors.AsType[*access.ExitError](err); ok && failed.Code == missing {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 func (r run) host(n topology.ClusterNode, args []string) func(context.Context) error {
