@@ -60,8 +60,9 @@ func finishCommand(con *console.Console) *cobra.Command {
 emulates it any more, install etcd, the kubelet and the addons of the new version.
 From here on, only a backup from before leads back to the old version.
 
-With several control planes, run it on each of them, and then again on those that
-name another one. After that, run it on the workers. The pods of a worker keep
+With several control planes, run it on all of them, and then on all of them again:
+the first run ends the emulation, the second run completes the upgrade. After that,
+run it on the workers. The pods of a worker keep
 running; drain it first if they must not notice the new kubelet.`,
 		Example: "  kube-bootstrap upgrade finish",
 	}, hostRun.finish)
