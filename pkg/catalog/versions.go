@@ -119,16 +119,11 @@ const olderKubelet = 3
 // is allowed.
 func CheckChange(from, to string) error {
 	return compare(from, to, func(f, t *version.Version) error {
-		switch {
-		case t.LessThan(f):
-			return fmt.Errorf("Kubernetes cannot go back from %s to %s", from, to)
-		case t.Minor() > f.Minor()+1:
-			return fmt.Errorf("Kubernetes cannot go from %s to %s: no minor version may be skipped", from, to)
-		case t.Minor() > f.Minor():
-			return fmt.Errorf("Kubernetes %s is a newer minor version than %s, which only `kube-bootstrap upgrade` "+
-				"installs", to, from)
+		if err := checkForward(f, t); err != nil || t.Minor() == f.Minor() {
+			return err
 		}
-		return nil
+		return fmt.Errorf("Kubernetes %s is a newer minor version than %s, which only `kube-bootstrap upgrade` "+
+			"installs", to, from)
 	})
 }
 
@@ -136,16 +131,22 @@ func CheckChange(from, to string) error {
 // target must be of the next minor version.
 func CheckUpgrade(from, to string) error {
 	return compare(from, to, func(f, t *version.Version) error {
-		switch {
-		case t.LessThan(f):
-			return fmt.Errorf("Kubernetes cannot go back from %s to %s", from, to)
-		case t.Minor() > f.Minor()+1:
-			return fmt.Errorf("Kubernetes cannot go from %s to %s: no minor version may be skipped", from, to)
-		case t.Minor() == f.Minor():
-			return fmt.Errorf("Kubernetes %s is of the same minor version as %s", to, from)
+		if err := checkForward(f, t); err != nil || t.Minor() > f.Minor() {
+			return err
 		}
-		return nil
+		return fmt.Errorf("Kubernetes %s is of the same minor version as %s", to, from)
 	})
+}
+
+// checkForward returns an error if a change goes back, or skips a minor version.
+func checkForward(from, to *version.Version) error {
+	switch {
+	case to.LessThan(from):
+		return fmt.Errorf("Kubernetes cannot go back from v%s to v%s", from, to)
+	case to.Minor() > from.Minor()+1:
+		return fmt.Errorf("Kubernetes cannot go from v%s to v%s: no minor version may be skipped", from, to)
+	}
+	return nil
 }
 
 // CheckKubelet returns an error if a kubelet of one release cannot join an API
