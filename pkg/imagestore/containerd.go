@@ -190,7 +190,7 @@ func (s containerdStore) load(ctx context.Context, c *containerd.Client, open fu
 	if c, err = staging.client(c); err != nil {
 		return err
 	}
-	if err := s.unpack(ctx, c, loaded); err != nil {
+	if err := s.unpack(ctx, c, loaded, platforms.All); err != nil {
 		return err
 	}
 	if err := staging.unpacked.share(ctx, s.others); err != nil {
@@ -205,11 +205,13 @@ func (s containerdStore) load(ctx context.Context, c *containerd.Client, open fu
 }
 
 // unpack unpacks all images concurrently, as each waits for the disk.
-func (s containerdStore) unpack(ctx context.Context, c *containerd.Client, all []images.Image) error {
+func (s containerdStore) unpack(
+	ctx context.Context, c *containerd.Client, all []images.Image, platform platforms.MatchComparer,
+) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, img := range all {
 		group.Go(func() error {
-			return step.Wrap(containerd.NewImageWithPlatform(c, img, platforms.All).Unpack(ctx, s.snapshotter),
+			return step.Wrap(containerd.NewImageWithPlatform(c, img, platform).Unpack(ctx, s.snapshotter),
 				"unpack %s", img.Name)
 		})
 	}

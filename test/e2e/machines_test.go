@@ -104,7 +104,24 @@ func labCommands(t *testing.T, l laptop.User, control, worker hosts.Machine) {
 		}
 	}
 	worker.Sh(t, "[ \"$(cat /tmp/from-user)\" = text ] && rm /tmp/from-user")
+	loadWithoutCommands(t, l, control, worker)
 	l.Fails(t, "kube-bootstrap node stop b", 3, "machines")
 	l.Fails(t, "kube-bootstrap cluster snapshot save x", 3, "machines")
 	l.Sh(t, "kube-bootstrap cluster dump there && ls there && ! grep -rl 'PRIVATE KEY' there")
+}
+
+// loadWithoutCommands copies an image between machines that have neither the docker command nor ctr.
+func loadWithoutCommands(t *testing.T, l laptop.User, control, worker hosts.Machine) {
+	t.Helper()
+	const image, programs = "my/app:1", `for p in docker ctr; do p=/usr/bin/$p; `
+	control.Sh(t, "docker tag $(docker image ls -q | head -1) "+image)
+	for _, m := range []hosts.Machine{control, worker} {
+		m.Sh(t, programs+`[ ! -e $p ] || mv $p $p.away; done`)
+	}
+	l.Fails(t, "kube-bootstrap cluster load-image my/app:2 --from a", 3, "node a has no image my/app:2")
+	l.Sh(t, "kube-bootstrap cluster load-image --from a "+image)
+	for _, m := range []hosts.Machine{control, worker} {
+		m.Sh(t, programs+`[ ! -e $p.away ] || mv $p.away $p; done`)
+		m.Sh(t, "docker image rm "+image+" && ctr -n k8s.io images ls -q | grep "+image)
+	}
 }

@@ -34,7 +34,7 @@ func Commands(con *console.Console, further ...*cobra.Command) []*cobra.Command 
 		statusCommand(con), dumpCommand(con),
 		certsCommand(con), tokenCommand(con.Out), kubectlCommand(con.Env), userKubeconfig(con.Out),
 		bootCommand(con), agentCommand(con), keepCommand(con), markCommand(con), loadBalancerCommand(),
-		registryCommand(con),
+		registryCommand(con), imageArchiveCommand(con),
 	)
 	for _, c := range all {
 		OnThisHost(c)

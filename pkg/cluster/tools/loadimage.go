@@ -2,7 +2,6 @@ package tools
 
 import (
 	"context"
-	_ "embed" // load.sh
 	"errors"
 	"io"
 	"strings"
@@ -15,11 +14,9 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// loadScript imports one archive into both image stores of a node: containerd's
-// for pods, and Docker's for other containers.
-//
-//go:embed scripts/load.sh
-var loadScript string
+// archiveCommand is the host command that reads and writes archives of images on a node. It needs
+// neither the docker command nor ctr: distributions have them in packages of their own.
+const archiveCommand = "image-archive"
 
 // ImageSource is a Docker engine from which images are copied.
 type ImageSource struct {
@@ -41,7 +38,8 @@ func LoadImage(ctx context.Context, s *session.Session, state topology.State, so
 	if err := source.lacks(ctx, images); err != nil {
 		return err
 	}
-	load := func(ctx context.Context) error { return source.copyTo(ctx, nodes, images) }
+	command := host.Command{Args: []string{s.Provider.ProgramPath(), archiveCommand, "load"}}
+	load := func(ctx context.Context) error { return source.copyTo(ctx, command, nodes, images) }
 	name := "load " + strings.Join(images, ", ") + " from " + source.Name + " into the nodes"
 	return s.Run(ctx, step.Plan{{step.Always("load-images", name, load)}})
 }
@@ -49,18 +47,17 @@ func LoadImage(ctx context.Context, s *session.Session, state topology.State, so
 // ImagesOf returns the Docker of a node as a source.
 func ImagesOf(s *session.Session, state topology.State, name string) (ImageSource, error) {
 	n, err := state.Topology(s.Name).PickRunning(name, state)
-	node := s.Node(n.Name)
+	node, program := s.Node(n.Name), s.Provider.ProgramPath()
 	return ImageSource{
 		Name: "node " + n.Name,
 		Has: func(ctx context.Context, image string) (bool, error) {
-			err := access.Run(ctx, node, "docker", "image", "inspect", "--format", "{{.Id}}", image)
-			if _, missing := errors.AsType[*access.ExitError](err); missing {
-				return false, nil
-			}
-			return err == nil, err
+			found, err := access.Output(ctx, node, program, archiveCommand, "list", image)
+			return found != "", err
 		},
 		Save: func(ctx context.Context, to io.Writer, images ...string) error {
-			return node.Exec(ctx, host.Command{Args: append([]string{"docker", "save"}, images...), Stdout: to})
+			return node.Exec(ctx, host.Command{
+				Args: append([]string{program, archiveCommand, "save"}, images...), Stdout: to,
+			})
 		},
 	}, err
 }
@@ -79,20 +76,24 @@ func (s ImageSource) lacks(ctx context.Context, images []string) error {
 	})
 }
 
-// copyTo reads the images once and loads them into all nodes. If a node fails,
+// copyTo reads the images once, and runs a command that loads them on all nodes. If a node fails,
 // the others continue.
 //
 //	source.Save -> io.MultiWriter -> untilError -> pipe -> Exec on a node (one goroutine each)
-func (s ImageSource) copyTo(ctx context.Context, nodes []access.Connection, images []string) error {
+func (s ImageSource) copyTo(
+	ctx context.Context, load host.Command, nodes []access.Connection, images []string,
+) error {
 	var wg sync.WaitGroup
 	var writers []io.Writer
 	var pipes []*io.PipeWriter
 	errs := make([]error, len(nodes))
 	for i, node := range nodes {
+		load := load
 		reader, writer := io.Pipe()
 		writers, pipes = append(writers, &untilError{to: writer}), append(pipes, writer)
 		wg.Go(func() {
-			errs[i] = access.RunScript(ctx, node, reader, loadScript)
+			load.Stdin = reader
+			errs[i] = node.Exec(ctx, load)
 			reader.CloseWithError(io.ErrClosedPipe)
 		})
 	}
