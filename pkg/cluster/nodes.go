@@ -51,7 +51,7 @@ func (c change) add(ctx context.Context, n topology.ClusterNode) error {
 	if err = c.run(ctx, c.addPlan(n, join, prepared)); err == nil {
 		return nil
 	}
-	join.Revoke(ctx)
+	join.Revoke()
 	if c.options.Retain {
 		return err
 	}

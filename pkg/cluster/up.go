@@ -83,7 +83,7 @@ func (u up) create(ctx context.Context) error {
 	}
 	remains := setup.RemoveRemains(nodes.Missing(state)).If(c.isNew)
 	if err := begin(ctx, c.setup, options, remains, c.others(), c.plan()); err != nil {
-		join.Revoke(ctx)
+		join.Revoke()
 		return err
 	}
 	if u.options.Incomplete {

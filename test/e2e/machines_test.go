@@ -37,7 +37,8 @@ const unchanged = `find /etc /usr/local /var/lib/kube-bootstrap /var/lib/kubelet
 	-path '*/etcd/member' -prune -o -type f -printf '%p %T@ %i\n' | sort
 docker ps --format '{{.ID}} {{.Names}}' | sort; pidof dockerd containerd kubelet flanneld etcd kube-apiserver`
 
-// TestMachines makes two machines a cluster over SSH as docs/machines.md says.
+// TestMachines makes two machines a cluster over SSH as docs/machines.md says. They have no default route,
+// and the laptop reaches nothing but them.
 func TestMachines(t *testing.T) {
 	l := laptop.New(t)
 	made := hosts.New(t, "ssh", "10.139.9.0/24", "e2e-lab-a", "e2e-lab-b")
@@ -45,7 +46,9 @@ func TestMachines(t *testing.T) {
 	for _, m := range made {
 		l.Allow(t, m)
 		hosts.Owned(t, m)
+		m.Sh(t, "ip route del default")
 	}
+	l = l.In(t, control, "10.139.9.200/24")
 	worlds := []string{control.SettledWorld(t), worker.SettledWorld(t)}
 	t.Run("problems of all machines at once", func(t *testing.T) {
 		off := "- {role: worker, name: c, address: " + control.IP + ", ssh: {port: 2222}}\n"

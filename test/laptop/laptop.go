@@ -15,7 +15,11 @@ import (
 )
 
 // User is not root, and cannot use the Docker of this machine.
-type User struct{ Dir string }
+type User struct {
+	Dir string
+	// Namespace is the network namespace of the user; "" is that of this machine.
+	Namespace string
+}
 
 // nobody is a user ID that owns nothing else.
 const nobody = 65534
@@ -23,7 +27,7 @@ const nobody = 65534
 // New returns a user with a key, the program and a bundle.
 func New(t *testing.T) User {
 	t.Helper()
-	l := User{filepath.Join(t.TempDir(), "home")}
+	l := User{Dir: filepath.Join(t.TempDir(), "home")}
 	must.NoError(t, os.MkdirAll(filepath.Join(l.Dir, ".ssh"), 0o700))
 	for dir := l.Dir; dir != os.TempDir(); dir = filepath.Dir(dir) {
 		must.NoError(t, os.Chmod(dir, 0o755))
@@ -38,13 +42,36 @@ func New(t *testing.T) User {
 	return l
 }
 
+// In moves the user into a network namespace that is connected to nothing but the network of a host. The
+// user has the address there, which has the length of the network's prefix.
+func (l User) In(t *testing.T, m hosts.Machine, address string) User {
+	t.Helper()
+	l.Namespace = "e2e-laptop"
+	hosts.Local(t, "sh", "-ec", `bridge=$(ip route get "$3" | sed -n 's/.* dev \([^ ]*\).*/\1/p')
+ip netns del $1 2>/dev/null || true # of a killed test
+ip netns add $1
+ip link add e2e-laptop type veth peer name eth0 netns $1
+ip link set e2e-laptop master $bridge up
+ip -n $1 address add $2 dev eth0
+ip -n $1 link set lo up
+ip -n $1 link set eth0 up`, "sh", l.Namespace, address, m.IP)
+	t.Cleanup(func() {
+		_, err := host.Run(context.Background(), "ip", "netns", "del", l.Namespace)
+		must.NoError(t, err)
+	})
+	return l
+}
+
 // Try runs a script as the user.
 func (l User) Try(ctx context.Context, script string) (string, error) {
+	args := []string{
+		"setpriv", "--reuid", fmt.Sprint(nobody), "--regid", fmt.Sprint(nobody), "--clear-groups", "bash", "-ec", script,
+	}
+	if l.Namespace != "" {
+		args = append([]string{"ip", "netns", "exec", l.Namespace}, args...)
+	}
 	out, err := host.Command{
-		Args: []string{
-			"setpriv", "--reuid", fmt.Sprint(nobody), "--regid", fmt.Sprint(nobody), "--clear-groups",
-			"bash", "-ec", script,
-		},
+		Args: args,
 		Env: []string{
 			"HOME=" + l.Dir, "USER=nobody", "PATH=" + l.Dir + ":" + os.Getenv("PATH"),
 			"KUBE_BOOTSTRAP_CONFIG=" + l.Dir + "/lab.yaml", "KUBECONFIG=" + l.Dir + "/kubeconfig", "DOCKER_HOST=",

@@ -3,9 +3,11 @@ package thishost
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -23,6 +25,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/membership"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/renewal"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 const adminKubeconfig = "/etc/kubernetes/admin.conf"
@@ -64,6 +67,8 @@ expires. A token for workers cannot read what control planes share.`,
 	controlPlane := c.Flags().Bool("control-plane", false, "the host joins as a control plane, within two hours")
 	node := c.Flags().String("node", "", "name of the only worker that can join with it")
 	reusable := c.Flags().Bool("reusable", false, "any number of hosts can join with it until it expires")
+	lent := c.Flags().Bool("until-input-ends", false, "delete it when the input ends")
+	_ = c.Flags().MarkHidden("until-input-ends")
 	format := output.AddFlag(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if *ttl < 0 {
@@ -80,9 +85,44 @@ expires. A token for workers cannot read what control planes share.`,
 		if err != nil {
 			return err
 		}
-		return format.Print(out, "JoinToken", made, func(w io.Writer) { fmt.Fprintln(w, made.Command) })
+		err = format.Print(out, "JoinToken", made, func(w io.Writer) { fmt.Fprintln(w, made.Command) })
+		if *lent {
+			id, _, _ := strings.Cut(made.Token, ".")
+			err = errors.Join(err, deleteAtEnd(c.Context(), c.InOrStdin(), id))
+		}
+		return err
 	}
 	return c
+}
+
+// deleteAtEnd deletes a token when the input ends or the command is interrupted. `cluster up` runs the
+// command over a connection: the input ends also if `cluster up` is killed, and no token remains valid.
+func deleteAtEnd(ctx context.Context, in io.Reader, id string) error {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, _ = io.Copy(io.Discard, in)
+	}()
+	select {
+	case <-ended:
+	case <-ctx.Done():
+	}
+	// The API server may restart meanwhile.
+	return step.Until(context.WithoutCancel(ctx), func(ctx context.Context) error {
+		err := deleteToken(ctx, id)
+		if apierrors.IsNotFound(err) { // the host that has used it has deleted it
+			return nil
+		}
+		return err
+	}, nil)
+}
+
+func deleteToken(ctx context.Context, id string) error {
+	client, err := adminClient()
+	if err != nil {
+		return err
+	}
+	return join.DeleteToken(ctx, client, id)
 }
 
 func checkScope(scope join.Scope, named bool) error {
@@ -208,12 +248,8 @@ func tokenDelete() *cobra.Command {
 	}
 	ignoreNotFound := c.Flags().Bool("ignore-not-found", false, "succeed if a token does not exist")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		client, err := adminClient()
-		if err != nil {
-			return err
-		}
 		for _, id := range args {
-			err := join.DeleteToken(c.Context(), client, id)
+			err := deleteToken(c.Context(), id)
 			if err != nil && !(*ignoreNotFound && apierrors.IsNotFound(err)) {
 				return err
 			}

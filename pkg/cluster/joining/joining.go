@@ -4,12 +4,9 @@ package joining
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/access"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
@@ -30,21 +27,10 @@ type Joining struct {
 	WorkerArgs []string             // further arguments of `kube-bootstrap worker`
 	ImageArgs  []string             // arguments that name the bundles; none: the nodes find their images themselves
 
-	token joinToken // of the further control planes
+	token lentToken // of the further control planes
 }
 
-// joinToken is the output of `kube-bootstrap token create -o json`.
-type joinToken struct {
-	Token      string `json:"token"`
-	CACertHash string `json:"caCertHash"`
-	// CertificateKey is set if further control planes join.
-	CertificateKey string `json:"certificateKey"`
-}
-
-const (
-	tokenPath = "/run/kube-bootstrap-join-token"
-	tokenTTL  = time.Hour
-)
+const tokenPath = "/run/kube-bootstrap-join-token"
 
 // Step returns the step that runs `kube-bootstrap master` or `worker` on a node that joins.
 func (j *Joining) Step(n topology.ClusterNode) step.Step {
@@ -68,7 +54,7 @@ func (j *Joining) furtherControlPlane(ctx context.Context, n topology.ClusterNod
 	if j.Nodes.OnlyControlPlanes() {
 		command = append(command, "--no-dedicated")
 	}
-	return j.join(ctx, n, j.token, append(command, j.MasterArgs...), env)
+	return j.join(ctx, n, j.token.joinToken, append(command, j.MasterArgs...), env)
 }
 
 func (j *Joining) worker(ctx context.Context, n topology.ClusterNode) error {
@@ -77,12 +63,12 @@ func (j *Joining) worker(ctx context.Context, n topology.ClusterNode) error {
 			return err
 		}
 	}
-	token, err := j.createToken(ctx, "--node", n.Name)
+	token, err := j.lend(ctx, "--node", n.Name)
 	if err != nil {
 		return err
 	}
-	err = j.join(ctx, n, token, append([]string{"worker"}, j.WorkerArgs...), nil)
-	if err := errors.Join(err, j.deleteToken(ctx, token)); err != nil {
+	err = j.join(ctx, n, token.joinToken, append([]string{"worker"}, j.WorkerArgs...), nil)
+	if err := errors.Join(err, token.end()); err != nil {
 		return err
 	}
 	return j.label(ctx, n)
@@ -104,8 +90,7 @@ func (j *Joining) label(ctx context.Context, n topology.ClusterNode) error {
 }
 
 // retried repeats a command on the first control plane, whose API server restarts with another
-// etcd once a second control plane serves. The limit ends the retries, not a command: a
-// `token create` that was cut off may have created a token.
+// etcd once a second control plane serves. The limit ends the retries, not a command.
 func retried(ctx context.Context, do func() error) error {
 	return step.Until(step.WithLimit(ctx, 3*step.CheckLimit(ctx)), func(context.Context) error { return do() }, nil)
 }
@@ -129,61 +114,32 @@ func (j *Joining) onFirst(ctx context.Context, args ...string) (string, error) {
 	return access.Output(ctx, s.Node(j.First.Name), append([]string{s.Provider.ProgramPath()}, args...)...)
 }
 
-// createToken creates a token for the nodes in scope.
-func (j *Joining) createToken(ctx context.Context, scope ...string) (token joinToken, err error) {
-	args := []string{"token", "create", "--ttl", tokenTTL.String(), "--description", "cluster up", "-o", "json"}
-	var out string
-	err = retried(ctx, func() (err error) {
-		out, err = j.onFirst(ctx, append(args, scope...)...)
-		return err
-	})
-	if err != nil {
-		return token, err
-	}
-	if err := json.Unmarshal([]byte(out), &token); err != nil {
-		return token, fmt.Errorf("answer of token create on %s: %w", j.First.Name, err)
-	}
-	return token, nil
-}
-
-// deleteToken deletes a token, also after a run that failed or was interrupted,
-// because a token stays valid for an hour. A token that was used is deleted
-// already.
-func (j *Joining) deleteToken(ctx context.Context, token joinToken) error {
-	ctx, cancel := step.Limited(context.WithoutCancel(ctx))
-	defer cancel()
-	id, _, _ := strings.Cut(token.Token, ".") // the part that is not secret
-	return retried(ctx, func() error {
-		_, err := j.onFirst(ctx, "token", "delete", "--ignore-not-found", id)
-		return err
-	})
-}
-
 // OpenControlPlanes returns the step that creates the token of the further control planes.
 func (j *Joining) OpenControlPlanes() step.Step {
 	return step.Always("create-token", "create the token of the control planes", func(ctx context.Context) (err error) {
-		j.token, err = j.createToken(ctx, "--control-plane", "--reusable")
+		j.token, err = j.lend(ctx, "--control-plane", "--reusable")
 		return err
 	})
 }
 
 // CloseControlPlanes returns the step that deletes this token.
 func (j *Joining) CloseControlPlanes() step.Step {
-	return step.Always("delete-token", "delete the token of the control planes", func(ctx context.Context) error {
-		if err := j.deleteToken(ctx, j.token); err != nil {
-			return err
-		}
-		j.token = joinToken{}
-		return nil
+	return step.Always("delete-token", "delete the token of the control planes", func(context.Context) error {
+		return j.endToken()
 	})
 }
 
-// Revoke deletes the token of the control planes after a run that failed. If the
-// control plane that created it is gone, so is the token.
-func (j *Joining) Revoke(ctx context.Context) {
-	if j.token.Token != "" {
-		_ = j.deleteToken(ctx, j.token)
+// Revoke deletes the token of the control planes after a run that failed. If the control plane that
+// created it is gone, so is the token.
+func (j *Joining) Revoke() { _ = j.endToken() }
+
+func (j *Joining) endToken() error {
+	if j.token.end == nil {
+		return nil
 	}
+	end := j.token.end
+	j.token = lentToken{}
+	return end()
 }
 
 // Adapt returns the step that restarts the API server of the first control plane with a second

@@ -126,7 +126,7 @@ func (r *run) furtherControlPlanes(ctx context.Context, ready []Machine) (joined
 
 // joinControlPlanes lets control planes join with one token. It reports whether one has joined.
 func (r *run) joinControlPlanes(ctx context.Context, fresh []step.Step) (joined bool) {
-	defer r.join.Revoke(ctx)
+	defer r.join.Revoke()
 	if err := r.session.Run(ctx, step.Plan{{r.join.OpenControlPlanes()}}); err != nil {
 		r.failed.add(err)
 		return false
