@@ -7,7 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
 	"github.com/kube-bootstrap/kube-bootstrap/test/clusters"
@@ -75,6 +77,11 @@ func TestMachines(t *testing.T) {
 			t.Errorf("the nodes with the label are %q", got)
 		}
 	})
+	t.Run("a killed run leaves no token", func(t *testing.T) {
+		writeLab(t, l, control, worker, "nvme", "")
+		killWithToken(t, l, control)
+		l.Sh(t, "kube-bootstrap cluster up")
+	})
 	t.Run("commands", func(t *testing.T) { labCommands(t, l, control, worker) })
 	t.Run("a machine that is off", func(t *testing.T) {
 		worker.Sh(t, "systemctl stop ssh.socket ssh.service; pkill -f '[s]shd-session' || true")
@@ -127,4 +134,16 @@ func loadWithoutCommands(t *testing.T, l laptop.User, control, worker hosts.Mach
 		m.Sh(t, programs+`[ ! -e $p.away ] || mv $p.away $p; done`)
 		m.Sh(t, "docker image rm "+image+" && ctr -n k8s.io images ls -q | grep "+image)
 	}
+}
+
+// killWithToken kills a run that has created a token for the worker.
+func killWithToken(t *testing.T, l laptop.User, control hosts.Machine) {
+	t.Helper()
+	const tokens = "/usr/local/lib/kube-bootstrap/bin/kube-bootstrap token list -o json"
+	var run sync.WaitGroup
+	run.Go(func() { _, _ = l.Try(t.Context(), "kube-bootstrap cluster up") })
+	hosts.Soon(t, time.Minute, "a token", control, tokens+` | grep '"node": "b"'`)
+	l.Sh(t, "pkill -KILL -u 65534 -f '[k]ube-bootstrap cluster up'")
+	run.Wait()
+	hosts.Soon(t, 20*time.Second, "no token", control, "! "+tokens+` | grep '"node": "b"'`)
 }

@@ -30,8 +30,6 @@ type Joining struct {
 	token lentToken // of the further control planes
 }
 
-const tokenPath = "/run/kube-bootstrap-join-token"
-
 // Step returns the step that runs `kube-bootstrap master` or `worker` on a node that joins.
 func (j *Joining) Step(n topology.ClusterNode) step.Step {
 	if n.Role == topology.ControlPlane {
@@ -49,12 +47,11 @@ func RoleStep(n topology.ClusterNode, run func(context.Context, topology.Cluster
 }
 
 func (j *Joining) furtherControlPlane(ctx context.Context, n topology.ClusterNode) error {
-	env := []string{"KUBE_BOOTSTRAP_CERTIFICATE_KEY=" + j.token.CertificateKey}
 	command := []string{"master", "--join"}
 	if j.Nodes.OnlyControlPlanes() {
 		command = append(command, "--no-dedicated")
 	}
-	return j.join(ctx, n, j.token.joinToken, append(command, j.MasterArgs...), env)
+	return j.join(ctx, n, j.token.joinToken, append(command, j.MasterArgs...))
 }
 
 func (j *Joining) worker(ctx context.Context, n topology.ClusterNode) error {
@@ -67,7 +64,7 @@ func (j *Joining) worker(ctx context.Context, n topology.ClusterNode) error {
 	if err != nil {
 		return err
 	}
-	err = j.join(ctx, n, token.joinToken, append([]string{"worker"}, j.WorkerArgs...), nil)
+	err = j.join(ctx, n, token.joinToken, append([]string{"worker"}, j.WorkerArgs...))
 	if err := errors.Join(err, token.end()); err != nil {
 		return err
 	}
@@ -95,17 +92,14 @@ func retried(ctx context.Context, do func() error) error {
 	return step.Until(step.WithLimit(ctx, 3*step.CheckLimit(ctx)), func(context.Context) error { return do() }, nil)
 }
 
-func (j *Joining) join(ctx context.Context, n topology.ClusterNode, token joinToken, command, env []string) error {
-	node := j.Session.Node(n.Name)
-	if err := node.Put(ctx, tokenPath, 0o600, strings.NewReader(token.Token+"\n")); err != nil {
-		return err
+// join lets a node join. The token is in the environment, which only root of the node can read.
+func (j *Joining) join(ctx context.Context, n topology.ClusterNode, token joinToken, command []string) error {
+	args := append(command, "--master-ip", j.First.Addr.String(), "--ca-cert-hash", token.CACertHash)
+	env := []string{"KUBE_BOOTSTRAP_TOKEN=" + token.Token}
+	if token.CertificateKey != "" {
+		env = append(env, "KUBE_BOOTSTRAP_CERTIFICATE_KEY="+token.CertificateKey)
 	}
-	args := append(command, "--master-ip", j.First.Addr.String(), "--token-file", tokenPath, "--ca-cert-hash",
-		token.CACertHash)
-	err := remote.Run(ctx, j.Session, n.Name, slices.Concat(args, j.ImageArgs, n.Spec.Args), env)
-	ctx, cancel := step.Limited(context.WithoutCancel(ctx))
-	defer cancel()
-	return errors.Join(err, access.Run(ctx, node, "rm", "-f", tokenPath))
+	return remote.Run(ctx, j.Session, n.Name, slices.Concat(args, j.ImageArgs, n.Spec.Args), env)
 }
 
 // onFirst returns the output of kube-bootstrap on the control plane that the others join.
