@@ -35,6 +35,10 @@ type StaticPods struct {
 	AuditPolicy       string // the user's, as JSON; "": our own
 }
 
+// Alone reports whether the API server is the only one of its cluster. Unlike Single, it stays false when the other
+// control planes leave: the change would restart the only API server.
+func (s StaticPods) Alone() bool { return len(s.EtcdEndpoints) == 1 }
+
 // WriteAPIServer writes the static pod of the API server where the kubelet finds it, and what
 // it reads. The others come later, see Late.
 func (s StaticPods) WriteAPIServer() step.Step {
