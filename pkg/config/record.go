@@ -39,6 +39,15 @@ func (m ClusterRecord) Value(field string) string {
 	return value
 }
 
+// Change replaces the recorded value of a setting. A setting that is not recorded stays so.
+func (m ClusterRecord) Change(field, value string) {
+	for _, values := range []map[string]string{m.Given, m.Defaults} {
+		if _, found := values[field]; found {
+			values[field] = value
+		}
+	}
+}
+
 func (m ClusterRecord) recorded(field string) (value string, found bool) {
 	if value, found = m.Given[field]; !found {
 		value, found = m.Defaults[field]

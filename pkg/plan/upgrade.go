@@ -1,7 +1,9 @@
 package plan
 
 import (
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/kubelet"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/preflight"
@@ -15,6 +17,15 @@ func Of(h *local.Host, role string) step.Plan {
 		return ControlPlane(h)
 	}
 	return Worker(h)
+}
+
+// UpgradeLock returns the lock of all upgrades of the cluster, which has no holder yet.
+func UpgradeLock(h *local.Host) *upgrade.Lock {
+	kubeconfig := controlplane.AdminConf
+	if h.Saved.Role == local.Worker {
+		kubeconfig = kubelet.Kubeconfig
+	}
+	return &upgrade.Lock{API: parts.InForce(h).Cluster.As(kubeconfig)}
 }
 
 // LoadNext returns the plan that loads the images of another version into the stores of an installed host.

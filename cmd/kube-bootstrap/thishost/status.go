@@ -55,8 +55,9 @@ type Status struct {
 	NetworkPolicy string `json:"networkPolicy,omitempty"`
 	// workers were off for longer than their certificates are valid
 	NodesExpired string                  `json:"nodesExpired,omitempty"`
-	Rotation     *renewal.RotationStatus `json:"rotation,omitempty"` // the one under way
-	Upgrade      *upgrade.Record         `json:"upgrade,omitempty"`  // the unfinished one
+	Rotation     *renewal.RotationStatus `json:"rotation,omitempty"`    // the one under way
+	Upgrade      *upgrade.Record         `json:"upgrade,omitempty"`     // the unfinished one
+	UpgradeLock  *upgrade.Holding        `json:"upgradeLock,omitempty"` // of the command that runs now
 
 	Repairs []agent.Repair `json:"repairs,omitempty"` // the last ones by the agent, oldest first
 }
@@ -149,6 +150,9 @@ func inspectHost(ctx context.Context) (Status, error) {
 	})
 	others.Go(func() { status.Docker = textOf(preflight.DockerProblems(looking, p.Docker, p.Network.Reserved())) })
 	others.Go(func() { status.NetworkPolicy = textOf(plan.UnenforcedPolicies(looking, h)) })
+	if saved.Installed() {
+		others.Go(func() { status.UpgradeLock = plan.UpgradeLock(h).Held(h.Limited(looking)) })
+	}
 	if saved.Role == local.ControlPlane {
 		others.Go(func() { status.NodesExpired = textOf(membership.ExpiredNodes(h.Limited(looking), p.Etcd)) })
 		others.Go(func() { status.Rotation = renewal.UnderWay(h.Limited(looking), h) })
@@ -218,6 +222,9 @@ func (s Status) print(w io.Writer) {
 	}
 	if s.Rotation != nil {
 		fmt.Fprintln(w, s.Rotation)
+	}
+	if s.UpgradeLock != nil {
+		fmt.Fprintln(w, s.UpgradeLock)
 	}
 	if s.Upgrade != nil {
 		fmt.Fprintln(w, s.Upgrade)

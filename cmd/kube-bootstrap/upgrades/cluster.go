@@ -47,7 +47,7 @@ from before leads back. If a node fails, the others keep what they have.`,
 		if u.Unavailable < 1 {
 			return exit.Usage(errors.New("--max-unavailable must be at least 1"))
 		}
-		u.Selection = o.Selection
+		u.Selection, u.Holder = o.Selection, holderOf(con)
 		return upgradeCluster(c.Context(), con, u, *rollback, *finish)
 	}
 	return c

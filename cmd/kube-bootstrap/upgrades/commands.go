@@ -10,6 +10,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/thishost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/upgrade"
 )
 
 // Host returns the command "upgrade" for this host.
@@ -37,7 +38,12 @@ Run it on the control planes, one after the other, and then on the workers.
 		"release or minor version of Kubernetes (empty: the newest patch of the next one)")
 	bundle := c.Flags().String("bundle", "", "bundle with the images of that version")
 	imagesOnly := c.Flags().Bool("images-only", false, "load the images and change nothing else")
-	return stepCommand(con, c, func(u hostRun) error { return u.apply(*to, *bundle, *imagesOnly) })
+	return stepCommand(con, c, func(u hostRun) error {
+		if *imagesOnly {
+			return u.load(*to, *bundle)
+		}
+		return u.locked(func(u hostRun) error { return u.apply(*to, *bundle) })
+	})
 }
 
 func rollbackCommand(con *console.Console) *cobra.Command {
@@ -49,7 +55,7 @@ the new version. Nothing that was written since is lost. It is refused after
 "upgrade finish" has begun on this host. Run it on the control planes, one after
 the other, and on the workers.`,
 		Example: "  kube-bootstrap upgrade rollback",
-	}, hostRun.rollback)
+	}, func(u hostRun) error { return u.locked(hostRun.rollback) })
 }
 
 func finishCommand(con *console.Console) *cobra.Command {
@@ -65,20 +71,26 @@ the first run ends the emulation, the second run completes the upgrade. After th
 run it on the workers. The pods of a worker keep
 running; drain it first if they must not notice the new kubelet.`,
 		Example: "  kube-bootstrap upgrade finish",
-	}, hostRun.finish)
+	}, func(u hostRun) error { return u.locked(hostRun.finish) })
 }
 
 // stepCommand makes a command of a step of an upgrade.
 func stepCommand(con *console.Console, c *cobra.Command, do func(hostRun) error) *cobra.Command {
 	con.AddRecords(c.Flags())
 	dryRun, format := thishost.AddDryRun(c, "list every change and make none")
+	holder := c.Flags().String(upgrade.HolderFlag, "", "holder of the lock of the upgrade, which runs this command")
+	_ = c.Flags().MarkHidden(upgrade.HolderFlag)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		h, release, err := thishost.OpenInstalled(c.Context())
 		if err != nil {
 			return err
 		}
 		defer release()
-		return do(hostRun{command: c, con: con, h: h, dryRun: *dryRun, format: *format})
+		runner, err := con.BeginLogged("upgrade-" + c.Name())
+		if err != nil {
+			return err
+		}
+		return do(hostRun{command: c, con: con, h: h, dryRun: *dryRun, format: *format, holder: *holder, runner: runner})
 	}
 	return c
 }
@@ -90,5 +102,6 @@ type hostRun struct {
 	h       *local.Host
 	dryRun  bool
 	format  output.Format
+	holder  string // of the lock; "": this process
 	runner  *step.Runner
 }

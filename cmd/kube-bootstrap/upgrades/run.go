@@ -1,7 +1,6 @@
 package upgrades
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -13,43 +12,67 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/preflight"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/recovery"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/upgrade"
 )
 
 const hostAdvice = "run the same command again to finish, or `kube-bootstrap upgrade rollback` to take it back"
 
-// apply loads the images of the next version, and then replaces the control plane of this host.
-func (u hostRun) apply(wanted, bundle string, imagesOnly bool) error {
-	ctx, role, started := u.command.Context(), u.h.Saved.Role, time.Now()
-	next, err := u.next(ctx, wanted, bundle)
+// load loads the images of the next version.
+func (u hostRun) load(wanted, bundle string) error {
+	started := time.Now()
+	next, err := u.begin(wanted, bundle)
 	if err != nil {
 		return exit.Blocked(err)
 	}
-	if err := u.begin(u.applyChecks(next)); err != nil {
-		return exit.Blocked(err)
-	}
-	u.h.Upgrade = local.NewUpgrade(u.h, next)
 	if u.dryRun {
-		return u.print(plan.LoadNext(next, role), plan.Of(u.h, role))
+		return u.print(plan.LoadNext(next, u.h.Saved.Role))
 	}
-	if err := u.runner.Do(ctx, plan.LoadNext(next, role)); err != nil {
+	if err := u.runner.Do(u.command.Context(), plan.LoadNext(next, u.h.Saved.Role)); err != nil {
 		return exit.Resume(err, exit.RunAgain)
 	}
-	to, from := u.h.Upgrade.To.Kubernetes, u.h.Upgrade.From.Kubernetes
-	if imagesOnly {
-		u.con.Done(started, "this host has the images of Kubernetes "+to)
-		return nil
+	u.con.Done(started, "this host has the images of Kubernetes "+u.h.Upgrade.To.Kubernetes)
+	return nil
+}
+
+// apply loads the images of the next version, and then replaces the control plane of this host.
+func (u hostRun) apply(wanted, bundle string) error {
+	ctx, role, started := u.command.Context(), u.h.Saved.Role, time.Now()
+	next, err := u.begin(wanted, bundle)
+	if err != nil {
+		return exit.Blocked(err)
+	}
+	before := slices.Concat(plan.LoadNext(next, role), recovery.BeforeUpgrade(u.h, u.con.Version))
+	if u.dryRun {
+		return u.print(before, plan.Of(u.h, role))
+	}
+	if err := u.runner.Do(ctx, before); err != nil {
+		return exit.Resume(err, exit.RunAgain)
 	}
 	if err := u.converge(ctx, u.h); err != nil {
 		return u.giveUp(ctx, err)
 	}
+	to, from := u.h.Upgrade.To.Kubernetes, u.h.Upgrade.From.Kubernetes
 	if role == local.ControlPlane {
 		u.con.Done(started, fmt.Sprintf("the control plane of this host runs Kubernetes %s and emulates %s", to, from))
 		return nil
 	}
 	u.con.Done(started, "this host is ready for Kubernetes "+to)
 	return nil
+}
+
+// begin checks whether the upgrade can begin or continue, and returns this host with the next version.
+func (u hostRun) begin(wanted, bundle string) (*local.Host, error) {
+	next, err := u.next(u.command.Context(), wanted, bundle)
+	if err != nil {
+		return nil, err
+	}
+	if err := u.check(u.applyChecks(next)); err != nil {
+		return nil, err
+	}
+	u.h.Upgrade = local.NewUpgrade(u.h, next)
+	return next, nil
 }
 
 // next returns this host with the next version, or the problem of that version.
@@ -102,9 +125,6 @@ func (u hostRun) rollback() error {
 	}
 	from := u.h.Upgrade.From.Kubernetes
 	u.h.Upgrade = upgrade.Record{}
-	if err := u.begin(nil); err != nil {
-		return err
-	}
 	if u.dryRun {
 		return u.print(plan.Of(u.h, u.h.Saved.Role))
 	}
@@ -123,7 +143,7 @@ func (u hostRun) finish() error {
 	}
 	started, ctx, to := time.Now(), u.h.Limited(u.command.Context()), u.h.Upgrade.To.Kubernetes
 	servers := parts.APIServers(u.h)
-	if err := cmp.Or(u.begin(nil), servers.Incomplete(ctx, to)); err != nil {
+	if err := servers.Incomplete(ctx, to); err != nil {
 		return err
 	}
 	if u.h.Saved.Role == local.ControlPlane && u.h.Upgrade.Phase == upgrade.Emulating {
@@ -163,7 +183,7 @@ func (u hostRun) complete(ctx context.Context) error {
 		return err
 	}
 	next = next.Resolve(ctx, role)
-	if err := exit.OnlyProblems((&step.Runner{}).Do(ctx, preflight.Plan(next, role))); err != nil {
+	if err := u.check(preflight.Plan(next, role)); err != nil {
 		return err
 	}
 	if u.dryRun {
@@ -175,11 +195,7 @@ func (u hostRun) complete(ctx context.Context) error {
 	return nil
 }
 
-// begin starts the display, and runs checks.
-func (u *hostRun) begin(checks step.Plan) (err error) {
-	if u.runner, err = u.con.BeginLogged("upgrade-" + u.command.Name()); err != nil {
-		return err
-	}
+func (u hostRun) check(checks step.Plan) error {
 	return exit.OnlyProblems((&step.Runner{}).Do(u.command.Context(), checks))
 }
 

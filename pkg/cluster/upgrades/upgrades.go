@@ -11,6 +11,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/access"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/apiserver"
@@ -33,6 +34,7 @@ type Options struct {
 	Bundle      string     // of this machine; "": the nodes find the images themselves
 	Drain       node.Drain // of the workers
 	Unavailable int        // workers that are drained at the same time
+	Holder      string     // of the lock of the upgrade
 }
 
 // run is an upgrade of one cluster.
@@ -41,6 +43,7 @@ type run struct {
 	session *session.Session
 	api     kube.Connect
 	nodes   []topology.ClusterNode
+	short   map[string]bool // workloads that lacked pods before a drain
 }
 
 // Apply installs the new version on all nodes, which still emulate the old one.
@@ -59,11 +62,65 @@ func Finish(ctx context.Context, o Options, emit func(session.HostEvent)) error 
 }
 
 func do(ctx context.Context, o Options, emit func(session.HostEvent), plan func(run) step.Plan) error {
-	scope := session.Requirements{Needs: session.Nodes, Lock: session.ClusterLock, Emit: emit}
+	lock := &upgrade.Lock{Holder: o.Holder}
+	lock.At("cluster upgrade")
+	following := func(e session.HostEvent) {
+		if e.Kind == step.Started {
+			lock.At(e.Step)
+		}
+		emit(e)
+	}
+	scope := session.Requirements{Needs: session.Nodes, Lock: session.ClusterLock, Emit: following}
 	return session.Do(ctx, o.Selection, scope, func(s *session.Session, state topology.State) error {
-		api := apiserver.Connect(ctx, s, "")
-		return s.Run(ctx, plan(run{options: o, session: s, api: api, nodes: state.Topology(s.Name).Nodes()}))
+		lock.API = apiserver.Connect(ctx, s, "")
+		r := run{options: o, session: s, api: lock.API, nodes: state.Topology(s.Name).Nodes(), short: map[string]bool{}}
+		return r.locked(ctx, lock, plan(r))
 	})
+}
+
+// locked runs a plan while this machine holds the lock of the cluster, and then removes the bundle from the nodes:
+// also the one that a killed run has left.
+func (r run) locked(ctx context.Context, lock *upgrade.Lock, plan step.Plan) error {
+	take := step.Plan{{lock.Prepare()}, {lock.TakeStep()}}
+	if err := r.take(ctx, take); err != nil {
+		return err
+	}
+	held := lock.Keep(ctx)
+	defer lock.Release()
+	err := r.session.Run(held, plan)
+	return errors.Join(err, r.session.Run(context.WithoutCancel(ctx), r.dropBundle()))
+}
+
+// lockLimit is the time for the objects of the lock. After it, the API counts as unreachable.
+const lockLimit = 20 * time.Second
+
+// take takes the lock. Without an API server, only an upgrade that has begun continues: a killed run may have
+// left the only API server ended.
+func (r run) take(ctx context.Context, take step.Plan) error {
+	err := r.session.Run(ctx, take.Within(lockLimit))
+	if err == nil || ctx.Err() != nil || len(step.Problems(err)) > 0 {
+		return err
+	}
+	for _, n := range r.of(topology.ControlPlane) {
+		if begun, asked := r.unfinished(ctx, n); asked == nil && begun {
+			return nil
+		}
+	}
+	return err
+}
+
+// dropBundle removes the bundle from all nodes that answer.
+func (r run) dropBundle() step.Plan {
+	var drops []step.Step
+	for _, n := range r.nodes {
+		title := "remove the bundle from " + n.Name
+		there := func(ctx context.Context) (bool, error) { return exists(ctx, r.session.Node(n.Name), bundlePath) }
+		drops = append(drops, step.When(step.IDOf("drop-bundle", n.Name), title, title, there,
+			func(ctx context.Context) error {
+				return access.Run(ctx, r.session.Node(n.Name), "rm", "-f", bundlePath)
+			}))
+	}
+	return step.Plan{drops}
 }
 
 func (r run) applyPlan() step.Plan {
@@ -100,7 +157,8 @@ func (r run) rollbackPlan() step.Plan {
 // finds all others without emulation completes the upgrade at once, and has nothing to do the second time.
 func (r run) finishPlan() step.Plan {
 	args := []string{"upgrade", "finish"}
-	plan := append(r.each(topology.ControlPlane, "end-emulation", args), r.each(topology.ControlPlane, "finish", args)...)
+	plan := slices.Concat(
+		r.each(topology.ControlPlane, "end-emulation", args), r.each(topology.ControlPlane, "finish", args))
 	for _, some := range r.groups() {
 		var drains, finishes, uncordons []step.Step
 		for _, n := range some {
@@ -109,9 +167,9 @@ func (r run) finishPlan() step.Plan {
 			finishes = append(finishes, r.command("finish", n, args))
 			uncordons = append(uncordons, object.Uncordon())
 		}
-		plan = append(plan, drains, finishes, uncordons, []step.Step{r.settled(some)})
+		plan = append(plan, []step.Step{r.complete(some)}, drains, finishes, uncordons, []step.Step{r.settled(some)})
 	}
-	return plan
+	return append(plan, []step.Step{r.record()})
 }
 
 // groups divides the workers into groups that are drained together.
@@ -155,12 +213,13 @@ func (r run) whileUnfinished(n topology.ClusterNode, s step.Step) step.Step {
 
 // unfinished reports whether a node has the record of an upgrade. A node that does not answer is an error.
 func (r run) unfinished(ctx context.Context, n topology.ClusterNode) (bool, error) {
-	return hasRecord(ctx, r.session.Node(n.Name))
+	return exists(ctx, r.session.Node(n.Name), upgrade.File.Path)
 }
 
-func hasRecord(ctx context.Context, on access.Executor) (bool, error) {
+// exists reports whether a node has a file.
+func exists(ctx context.Context, on access.Executor, path string) (bool, error) {
 	const missing = 1 // exit code of test
-	err := access.Run(ctx, on, "test", "-e", upgrade.File.Path)
+	err := access.Run(ctx, on, "test", "-e", path)
 	if failed, ok := errors.AsType[*access.ExitError](err); ok && failed.Code == missing {
 		return false, nil
 	}
@@ -168,5 +227,6 @@ func hasRecord(ctx context.Context, on access.Executor) (bool, error) {
 }
 
 func (r run) host(n topology.ClusterNode, args []string) func(context.Context) error {
+	args = append(slices.Clone(args), "--"+upgrade.HolderFlag, r.options.Holder)
 	return func(ctx context.Context) error { return remote.Run(ctx, r.session, n.Name, args, nil) }
 }

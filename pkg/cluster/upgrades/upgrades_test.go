@@ -27,9 +27,20 @@ func TestANodeThatDoesNotAnswerIsNotComplete(t *testing.T) {
 		"no program":  {&access.ExitError{Node: "a", Code: 127, Err: lost}, false, true},
 		"a lost link": {lost, false, true},
 	} {
-		unfinished, err := hasRecord(t.Context(), ending{c.err})
+		unfinished, err := exists(t.Context(), ending{c.err}, "/record")
 		if unfinished != c.unfinished || (err != nil) != c.fails {
 			t.Errorf("%s: %v, %v", what, unfinished, err)
 		}
+	}
+}
+
+// TestAWorkloadThatLackedPodsBeforeDoesNotDelayTheNextWorkers: it may never have been Ready.
+func TestAWorkloadThatLackedPodsBeforeDoesNotDelayTheNextWorkers(t *testing.T) {
+	before := map[string]bool{"Deployment a/broken": true}
+	if err := newlyShort([]string{"Deployment a/broken"}, before); err != nil {
+		t.Error(err)
+	}
+	if err := newlyShort([]string{"Deployment a/broken", "Deployment a/moved"}, before); err == nil {
+		t.Error("a workload whose pods left is not waited for")
 	}
 }
