@@ -59,11 +59,15 @@ func Differs(cluster string, all []config.Difference) error {
 		return nil
 	}
 	var texts []string
+	remedy := "omit them to use the cluster as it is, or add --recreate, which removes the cluster and everything " +
+		"in it but its saved snapshots"
 	for _, d := range all {
+		if d.Field == "kubernetesVersion" {
+			remedy += "; `kube-bootstrap upgrade plan` on a control plane says what an upgrade changes, and " +
+				"`kube-bootstrap cluster upgrade` does it"
+		}
 		texts = append(texts, fmt.Sprintf("%s is %s there and not %s", d.Name(), cmp.Or(d.InForce, "not set"), d.Given))
 	}
 	return &step.Problem{Name: "cluster-differs",
-		Text: "cluster " + cluster + " exists with other settings: " + strings.Join(texts, ", "),
-		Remedy: "omit them to use the cluster as it is, or add --recreate, which removes the cluster and everything " +
-			"in it but its saved snapshots"}
+		Text: "cluster " + cluster + " exists with other settings: " + strings.Join(texts, ", "), Remedy: remedy}
 }
