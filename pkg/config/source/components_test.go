@@ -34,6 +34,7 @@ func TestComponentNames(t *testing.T) {
 		{"apiserver-arg", "client-ca-file=/x", "cannot be set here"},
 		{"apiserver-arg", "feature-gates=A=true", "use featureGates"},
 		{"apiserver-arg", "disable-admission-plugins=PodSecurity,NodeRestriction", "cannot contain NodeRestriction"},
+		{"scheduler-arg", "emulated-version=1.36", "cannot be set here: only an upgrade sets it"},
 		{"controller-manager-arg", "leader-elect=false", "follows the number of control planes"},
 		{"etcd-arg", "unsafe-no-fsync=true", "a power failure"},
 		{"kubelet-arg", "max-pods=50", ""},
