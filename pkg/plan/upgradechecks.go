@@ -48,6 +48,10 @@ func UpgradeChecks(h, next *local.Host) step.Plan {
 		look("look for requests of APIs that the new version removes", func(ctx context.Context) error {
 			return parts.APIServers(h).RemovedAPIs(h.Limited(ctx), next.Versions.Kubernetes)
 		}),
+		look("look for objects of APIs that the new version removes", func(ctx context.Context) error {
+			api := parts.InForce(h).Cluster.As(controlplane.AdminConf)
+			return upgrade.StoredAPIs(h.Limited(ctx), api, h.Versions.Kubernetes, next.Versions.Kubernetes)
+		}),
 		look("compare the settings with those of the new version", func(context.Context) error {
 			return settingsProblem(next)
 		}),
