@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -175,10 +176,19 @@ func exchange(ctx context.Context, files host.Files, pods []host.File) error {
 	return errors.Join(err, files.Put(pods))
 }
 
+// endPause is longer than the time for which the kubelet counts a pod as running after its control group is gone: the
+// housekeeping of the kubelet may remove the group before the worker of the pod ends. A new pod of the same name that
+// comes earlier starts ten to fifteen seconds later.
+// https://github.com/kubernetes/kubernetes/blob/v1.37.2/pkg/kubelet/kubelet_pods.go#L1481
+const endPause = 500 * time.Millisecond
+
 // awaitEnd waits until the kubelet has ended the static pods. An interrupt does not shorten the
 // wait: a command that needs the lock of the agent interrupts the agent. The wait is shorter
 // than the limit, because the kubelet may not run. After a timeout, the new pods start later.
 func awaitEnd(ctx context.Context, files host.Files, names []string) {
+	if len(names) == 0 {
+		return
+	}
 	limited := step.WithLimit(context.WithoutCancel(ctx), 3*step.CheckLimit(ctx))
 	_ = step.Until(limited, func(context.Context) error {
 		if at := slices.IndexFunc(names, func(name string) bool { return lives(files, name) }); at >= 0 {
@@ -186,6 +196,7 @@ func awaitEnd(ctx context.Context, files host.Files, names []string) {
 		}
 		return nil
 	}, nil)
+	_ = step.Pause(limited, endPause)
 }
 
 // takeAway removes the manifests whose content changes, and returns the names of their pods.

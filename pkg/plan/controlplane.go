@@ -78,6 +78,11 @@ func apiServer(
 	own kubelet.Kubelet, network parts.PodNetwork, control parts.ControlPlane, server etcd.MemberContainer,
 	join parts.Join,
 ) step.Plan {
+	controllers := control.StaticPods.WriteControllersInNewCluster(control.PKI).If(!join.Wanted)
+	if control.PKI.Sealed {
+		// The cluster is not new. Its components would slow down the start of the API server.
+		controllers = controllers.Needing(control.Ready().ID)
+	}
 	return step.Plan{
 		{
 			control.StaticPod("kube-controller-manager").Revive(), control.StaticPod("kube-scheduler").Revive(),
@@ -85,8 +90,7 @@ func apiServer(
 			control.ReviveAPIServer(server),
 		},
 		{own.Joined().UndoAfter(kubelet.StartID).If(false)}, // of a worker; steps of both roles name it
-		append(openNetwork(network),
-			control.Ready(), control.StaticPods.WriteControllersInNewCluster(control.PKI).If(!join.Wanted)),
+		append(openNetwork(network), control.Ready(), controllers),
 		{controlplane.AwaitElection(control.PKI.Files).If(join.Wanted), controlplane.GrantAdmin(control.PKI)},
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -22,7 +22,12 @@ const HolderFlag = "lock-holder"
 
 const (
 	lockName = "kube-bootstrap-upgrade"
-	stepKey  = "kube-bootstrap.dev/step"
+
+	// The keys of its data.
+	holderKey  = "holder"
+	stepKey    = "step"
+	sinceKey   = "since"
+	renewedKey = "renewed"
 
 	// renewPause is the time between two renewals of the lock, lookPause that between two looks of another run.
 	renewPause, lookPause = 3 * time.Second, time.Second
@@ -34,8 +39,8 @@ const (
 //go:embed lock.yaml
 var lockObjects []byte
 
-// Lock is the lock of all upgrades of a cluster: a Lease that its holder renews. Clocks of hosts differ, so a run
-// that waits for it compares versions of the Lease and no times.
+// Lock is the lock of all upgrades of a cluster: a ConfigMap that its holder renews. Clocks of hosts differ, so a run
+// that waits for it compares versions of the ConfigMap and no times.
 type Lock struct {
 	API    kube.Connect
 	Holder string // "root@node-1/4f1c": who, and the run
@@ -55,34 +60,34 @@ type Holding struct {
 }
 
 // String returns what `status` says about the lock.
-func (h Holding) String() string {
+func (h Holding) String() string { return h.sentence() }
+
+func (h Holding) sentence() string {
 	return fmt.Sprintf("%s upgrades the cluster since %s: %s", h.Holder, h.Since.Local().Format(time.DateTime), h.Step)
 }
 
 // Held returns who holds the lock; nil if nobody does, if nothing answers, or if it was not renewed for a minute.
 func (l *Lock) Held(ctx context.Context) *Holding {
-	lease, err := l.get(ctx)
-	if err != nil || holderOf(lease) == "" || lease.Spec.RenewTime == nil {
+	state, err := l.get(ctx)
+	if err != nil || state.Data[holderKey] == "" {
 		return nil
 	}
-	if time.Since(lease.Spec.RenewTime.Time) > time.Minute {
+	renewed, err := time.Parse(time.RFC3339Nano, state.Data[renewedKey])
+	if err != nil || time.Since(renewed) > time.Minute {
 		return nil
 	}
-	return holdingOf(lease)
+	return holdingOf(state)
 }
 
-func holdingOf(lease *coordinationv1.Lease) *Holding {
-	who, _, _ := strings.Cut(holderOf(lease), "/")
-	held := &Holding{Holder: who, Step: lease.Annotations[stepKey]}
-	if lease.Spec.AcquireTime != nil {
-		held.Since = lease.Spec.AcquireTime.Time
-	}
-	return held
+func holdingOf(state *corev1.ConfigMap) *Holding {
+	who, _, _ := strings.Cut(state.Data[holderKey], "/")
+	since, _ := time.Parse(time.RFC3339Nano, state.Data[sinceKey])
+	return &Holding{Holder: who, Step: state.Data[stepKey], Since: since}
 }
 
-// Prepare is the step that creates the Lease, and lets workers use it. Only an administrator may.
+// Prepare is the step that creates the ConfigMap, and lets workers use it. Only an administrator may.
 func (l *Lock) Prepare() step.Step {
-	return kube.ApplyStep("upgrade-lease", "prepare the lock of the upgrade", l.API, func() ([]*kube.Object, error) {
+	return kube.ApplyStep("upgrade-lock-object", "prepare the lock of the upgrade", l.API, func() ([]*kube.Object, error) {
 		return kube.Objects(lockObjects)
 	})
 }
@@ -96,53 +101,67 @@ func (l *Lock) TakeStep() step.Step {
 func (l *Lock) take(ctx context.Context) error {
 	var seen looks
 	for {
-		lease, err := l.get(ctx)
-		if err != nil {
+		if taken, err := l.try(ctx, &seen); taken || err != nil {
 			return err
 		}
-		free, err := l.free(lease, &seen)
-		if err != nil {
-			return err
-		}
-		if free {
-			if err = l.claim(ctx, lease); !apierrors.IsConflict(err) {
-				return err
-			}
-		}
-		step.Report(ctx, "held by "+holdingOf(lease).Holder, 0, 0)
 		if err := step.Pause(ctx, lookPause); err != nil {
 			return err
 		}
 	}
 }
 
+// try looks at the lock once, and takes it if it is free.
+func (l *Lock) try(ctx context.Context, seen *looks) (taken bool, err error) {
+	state, err := l.get(ctx)
+	if err != nil {
+		return false, seen.noAnswer(err)
+	}
+	free, err := l.free(state, seen)
+	if err != nil || !free {
+		return false, err
+	}
+	if err = l.claim(ctx, state); apierrors.IsConflict(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // looks is what a run has seen of the lock of another one.
 type looks struct {
-	first string // resource version
-	count int
+	first      string // resource version
+	count      int
+	unanswered int
+}
+
+// noAnswer returns the error of the last look, unless an API server that starts may still answer.
+func (s *looks) noAnswer(err error) error {
+	if s.unanswered++; s.unanswered <= deadLooks {
+		return nil
+	}
+	return err
 }
 
 // free reports whether the run may hold the lock now. A holder that renews it is alive, which is an error.
-func (l *Lock) free(lease *coordinationv1.Lease, seen *looks) (bool, error) {
-	holder := holderOf(lease)
+func (l *Lock) free(state *corev1.ConfigMap, seen *looks) (bool, error) {
+	holder := state.Data[holderKey]
 	if holder == l.Holder || holder == "" && !l.Nested {
 		return true, nil
 	}
 	if seen.first == "" {
-		seen.first = lease.ResourceVersion
+		seen.first = state.ResourceVersion
 	}
 	seen.count++
 	if l.Nested { // the holder takes the lock after its own looks
-		return false, lockedAfter(lease, seen.count > 2*deadLooks)
+		return false, lockedAfter(state, seen.count > 2*deadLooks)
 	}
-	return seen.count > deadLooks, lockedAfter(lease, lease.ResourceVersion != seen.first)
+	return seen.count > deadLooks, lockedAfter(state, state.ResourceVersion != seen.first)
 }
 
-func lockedAfter(lease *coordinationv1.Lease, certain bool) error {
+func lockedAfter(state *corev1.ConfigMap, certain bool) error {
 	if !certain {
 		return nil
 	}
-	return locked(lease)
+	return locked(state)
 }
 
 // Keep renews the lock until Release. The returned context ends when another run has taken it.
@@ -169,12 +188,12 @@ func (l *Lock) Release() {
 	if l.Nested {
 		return
 	}
-	lease, err := l.get(context.Background())
-	if err != nil || holderOf(lease) != l.Holder {
+	state, err := l.get(context.Background())
+	if err != nil || state.Data[holderKey] != l.Holder {
 		return
 	}
-	lease.Spec.HolderIdentity, lease.Annotations = nil, nil
-	_ = l.update(context.Background(), lease)
+	state.Data = nil
+	_ = l.update(context.Background(), state)
 }
 
 // At records the step of the holder, which others see after the next renewal.
@@ -190,54 +209,50 @@ func (l *Lock) at() string {
 	return l.step
 }
 
-func (l *Lock) claim(ctx context.Context, lease *coordinationv1.Lease) error {
+func (l *Lock) claim(ctx context.Context, state *corev1.ConfigMap) error {
 	if l.Nested {
 		return nil
 	}
-	now := metav1.NowMicro()
-	if holderOf(lease) != l.Holder {
-		lease.Spec.AcquireTime = &now
+	now := time.Now().UTC().Format(time.RFC3339Nano)
+	since := now
+	if state.Data[holderKey] == l.Holder {
+		since = state.Data[sinceKey]
 	}
-	lease.Spec.HolderIdentity, lease.Spec.RenewTime = &l.Holder, &now
-	lease.Annotations = map[string]string{stepKey: l.at()}
-	return l.update(ctx, lease)
+	state.Data = map[string]string{holderKey: l.Holder, stepKey: l.at(), sinceKey: since, renewedKey: now}
+	return l.update(ctx, state)
 }
 
-func (l *Lock) update(ctx context.Context, lease *coordinationv1.Lease) error {
+func (l *Lock) update(ctx context.Context, state *corev1.ConfigMap) error {
 	ctx, cancel := step.Checking(ctx)
 	defer cancel()
 	return l.API.Do(func(client kubernetes.Interface) error {
-		_, err := client.CoordinationV1().Leases(lease.Namespace).Update(ctx, lease, metav1.UpdateOptions{})
+		_, err := client.CoreV1().ConfigMaps(state.Namespace).Update(ctx, state, metav1.UpdateOptions{})
 		return err
 	})
 }
 
 // get reads the lock. A worker may not read it before a control plane has prepared it [upgrade-incomplete].
-func (l *Lock) get(ctx context.Context) (*coordinationv1.Lease, error) {
+func (l *Lock) get(ctx context.Context) (*corev1.ConfigMap, error) {
 	ctx, cancel := step.Checking(ctx)
 	defer cancel()
-	lease, err := kube.Ask(l.API, func(client kubernetes.Interface) (*coordinationv1.Lease, error) {
-		return client.CoordinationV1().Leases(metav1.NamespaceSystem).Get(ctx, lockName, metav1.GetOptions{})
+	state, err := kube.Ask(l.API, func(client kubernetes.Interface) (*corev1.ConfigMap, error) {
+		return client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, lockName, metav1.GetOptions{})
 	})
 	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
 		err = &step.Problem{Name: "upgrade-incomplete", Firm: true, Text: "no control plane has begun an upgrade",
 			Remedy: "run `kube-bootstrap upgrade apply` on the control planes first"}
 	}
-	return lease, err
+	return state, err
 }
 
-func holderOf(lease *coordinationv1.Lease) string {
-	if lease.Spec.HolderIdentity == nil {
-		return ""
+func locked(state *corev1.ConfigMap) error {
+	if state.Data[holderKey] == "" {
+		return refusedByLock("the lock of the upgrade was given back")
 	}
-	return *lease.Spec.HolderIdentity
+	return refusedByLock(holdingOf(state).sentence())
 }
 
-func locked(lease *coordinationv1.Lease) error {
-	text := "the lock of the upgrade was given back"
-	if holderOf(lease) != "" {
-		text = holdingOf(lease).String()
-	}
+func refusedByLock(text string) error {
 	return &step.Problem{Name: "upgrade-locked", Firm: true, Text: text,
 		Remedy: "wait until that command has ended; if it was killed, its lock lapses within 20 seconds"}
 }

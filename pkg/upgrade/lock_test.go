@@ -2,22 +2,18 @@ package upgrade
 
 import (
 	"testing"
-	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
-func leaseOf(holder, version string) *coordinationv1.Lease {
-	lease := &coordinationv1.Lease{}
-	lease.ResourceVersion = version
-	if holder != "" {
-		lease.Spec.HolderIdentity = &holder
-	}
-	return lease
+func held(by, version string) *corev1.ConfigMap {
+	state := &corev1.ConfigMap{Data: map[string]string{holderKey: by}}
+	state.ResourceVersion = version
+	return state
 }
 
 // TestOnlyADeadHolderLosesTheLock: a holder that renews the lock between two looks is alive.
@@ -25,19 +21,19 @@ func TestOnlyADeadHolderLosesTheLock(t *testing.T) {
 	const own, other = "root@a/1", "root@b/2"
 	for name, c := range map[string]struct {
 		nested  bool
-		looks   []*coordinationv1.Lease // the last one is repeated
-		free    int                     // number of the look that takes the lock; 0: none does
+		looks   []*corev1.ConfigMap // the last one is repeated
+		free    int                 // number of the look that takes the lock; 0: none does
 		problem string
 	}{
-		"nobody":             {false, []*coordinationv1.Lease{leaseOf("", "1")}, 1, ""},
-		"this run":           {false, []*coordinationv1.Lease{leaseOf(own, "1")}, 1, ""},
-		"alive":              {false, []*coordinationv1.Lease{leaseOf(other, "1"), leaseOf(other, "2")}, 0, "upgrade-locked"},
-		"given back":         {false, []*coordinationv1.Lease{leaseOf(other, "1"), leaseOf("", "2")}, 2, ""},
-		"dead":               {false, []*coordinationv1.Lease{leaseOf(other, "1")}, deadLooks + 1, ""},
-		"of the parent":      {true, []*coordinationv1.Lease{leaseOf(other, "1"), leaseOf(own, "2")}, 2, ""},
-		"not of the parent":  {true, []*coordinationv1.Lease{leaseOf(other, "1")}, 0, "upgrade-locked"},
-		"lost by the parent": {true, []*coordinationv1.Lease{leaseOf("", "1")}, 0, "upgrade-locked"},
-		"taken by this name": {false, []*coordinationv1.Lease{leaseOf("root@a/2", "1")}, deadLooks + 1, ""},
+		"nobody":             {false, []*corev1.ConfigMap{held("", "1")}, 1, ""},
+		"this run":           {false, []*corev1.ConfigMap{held(own, "1")}, 1, ""},
+		"alive":              {false, []*corev1.ConfigMap{held(other, "1"), held(other, "2")}, 0, "upgrade-locked"},
+		"given back":         {false, []*corev1.ConfigMap{held(other, "1"), held("", "2")}, 2, ""},
+		"dead":               {false, []*corev1.ConfigMap{held(other, "1")}, deadLooks + 1, ""},
+		"of the parent":      {true, []*corev1.ConfigMap{held(other, "1"), held(own, "2")}, 2, ""},
+		"not of the parent":  {true, []*corev1.ConfigMap{held(other, "1")}, 0, "upgrade-locked"},
+		"lost by the parent": {true, []*corev1.ConfigMap{held("", "1")}, 0, "upgrade-locked"},
+		"taken by this name": {false, []*corev1.ConfigMap{held("root@a/2", "1")}, deadLooks + 1, ""},
 	} {
 		l, seen := &Lock{Holder: own, Nested: c.nested}, looks{}
 		at, err := 0, error(nil)
@@ -55,16 +51,15 @@ func TestOnlyADeadHolderLosesTheLock(t *testing.T) {
 }
 
 func TestTheStatusNamesTheHolder(t *testing.T) {
-	lease := leaseOf("root@a/1", "1")
-	since := metav1.NewMicroTime(time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC))
-	lease.Spec.AcquireTime, lease.Annotations = &since, map[string]string{stepKey: "upgrade apply on a"}
-	held := holdingOf(lease)
-	if held.Holder != "root@a" || held.Step != "upgrade apply on a" || !held.Since.Equal(since.Time) {
-		t.Errorf("got %+v", held)
+	state := held("root@a/1", "1")
+	state.Data[sinceKey], state.Data[stepKey] = "2026-11-29T12:00:00Z", "upgrade apply on a"
+	is := holdingOf(state)
+	if is.Holder != "root@a" || is.Step != "upgrade apply on a" || is.Since.Hour() != 12 {
+		t.Errorf("got %+v", is)
 	}
 }
 
-// TestTheObjectsOfTheLockAreComplete: workers may change the Lease of the lock and no other one.
+// TestTheObjectsOfTheLockAreComplete: workers may change the object of the lock and no other one.
 func TestTheObjectsOfTheLockAreComplete(t *testing.T) {
 	objects, err := kube.Objects(lockObjects)
 	must.NoError(t, err)

@@ -4,6 +4,7 @@ package long
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -53,7 +54,10 @@ func TestUpgrade(t *testing.T) {
 		}
 	})
 	master.Sh(t, "kube-bootstrap upgrade plan")
+	u.oneAtATime(t)
 	u.apply(t)
+	master.Sh(t, "kube-bootstrap backup verify --identity /var/lib/kube-bootstrap/upgrades/backup.key "+
+		"/var/lib/kube-bootstrap/upgrades/*.backup")
 	u.runs(t, now.Patch, old)
 	t.Run("what only the new version has is refused", func(t *testing.T) {
 		before := master.Kubectl(t, "api-resources -o name | sort")
@@ -82,6 +86,29 @@ func (u upgraded) apply(t *testing.T) {
 	for _, m := range []hosts.Machine{u.master, u.worker} {
 		m.Sh(t, "kube-bootstrap upgrade apply --bundle "+hosts.Bundle+" 2>&1")
 	}
+}
+
+// oneAtATime begins the upgrade on the control plane. The status of the worker must name this command meanwhile, and
+// the same command on the worker must be refused.
+func (u upgraded) oneAtATime(t *testing.T) {
+	t.Helper()
+	const apply = "kube-bootstrap upgrade apply --bundle " + hosts.Bundle + " 2>&1"
+	first := make(chan error, 1)
+	go func() {
+		_, err := u.master.Try(t.Context(), apply)
+		first <- err
+	}()
+	wait.Until(t, time.Minute, "the command in the status of the worker", func() error {
+		out, err := u.worker.Try(t.Context(), "kube-bootstrap status")
+		if !strings.Contains(out, "upgrades the cluster since") {
+			return errors.Join(err, errors.New(out))
+		}
+		return nil
+	})
+	if _, err := u.worker.Try(t.Context(), apply); err == nil || !strings.Contains(err.Error(), "upgrade-locked") {
+		t.Errorf("two commands upgrade the cluster: %v", err)
+	}
+	must.NoError(t, <-first)
 }
 
 func (u upgraded) each(t *testing.T, command string) {

@@ -78,8 +78,8 @@ func do(ctx context.Context, o Options, emit func(session.HostEvent), plan func(
 	})
 }
 
-// locked runs a plan while this machine holds the lock of the cluster, and then removes the bundle from the nodes:
-// also the one that a killed run has left.
+// locked runs a plan while this machine holds the lock of the cluster, and then removes the bundle from the nodes that
+// no longer need it: also the one that a killed run has left.
 func (r run) locked(ctx context.Context, lock *upgrade.Lock, plan step.Plan) error {
 	take := step.Plan{{lock.Prepare()}, {lock.TakeStep()}}
 	if err := r.take(ctx, take); err != nil {
@@ -109,13 +109,19 @@ func (r run) take(ctx context.Context, take step.Plan) error {
 	return err
 }
 
-// dropBundle removes the bundle from all nodes that answer.
+// dropBundle removes the bundle from all nodes without an unfinished upgrade: `finish` may need it.
 func (r run) dropBundle() step.Plan {
 	var drops []step.Step
 	for _, n := range r.nodes {
 		title := "remove the bundle from " + n.Name
-		there := func(ctx context.Context) (bool, error) { return exists(ctx, r.session.Node(n.Name), bundlePath) }
-		drops = append(drops, step.When(step.IDOf("drop-bundle", n.Name), title, title, there,
+		unneeded := func(ctx context.Context) (bool, error) {
+			unfinished, err := r.unfinished(ctx, n)
+			if err != nil || unfinished {
+				return false, err
+			}
+			return exists(ctx, r.session.Node(n.Name), bundlePath)
+		}
+		drops = append(drops, step.When(step.IDOf("drop-bundle", n.Name), title, title, unneeded,
 			func(ctx context.Context) error {
 				return access.Run(ctx, r.session.Node(n.Name), "rm", "-f", bundlePath)
 			}))
