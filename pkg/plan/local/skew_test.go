@@ -3,6 +3,7 @@ package local
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -58,6 +59,35 @@ func TestVersionSkewOfAJoiningHost(t *testing.T) {
 		h := &Host{Files: host.Files{Root: t.TempDir()}}
 		h.Config.Join, h.Versions.Kubernetes = c.controlPlane, c.wanted
 		isSkewed(t, name, joinSkewProblem(h, c.server), c.problem)
+	}
+}
+
+// TestAnUpgradeFollowsTheJoin: the join data of a host name the version at the time of its join.
+func TestAnUpgradeFollowsTheJoin(t *testing.T) {
+	for name, c := range map[string]struct{ role, wanted, problem string }{
+		"a worker":           {Worker, "v1.37.2", ""},
+		"a control plane":    {ControlPlane, "v1.37.2", ""},
+		"an older kubelet":   {Worker, "v1.36.3", ""},
+		"the version before": {ControlPlane, "v1.36.3", "same minor version"},
+	} {
+		h := &Host{Files: host.Files{Root: t.TempDir()}}
+		h.Saved.Role, h.Saved.Config.KubernetesVersion = c.role, "v1.37.2"
+		h.Config.Join, h.Versions.Kubernetes = c.role == ControlPlane, c.wanted
+		isSkewed(t, name, joinSkewProblem(h, "v1.36.3"), c.problem)
+	}
+}
+
+func TestAWorkerNeedsNoImageOfEtcd(t *testing.T) {
+	h := &Host{Files: host.Files{Root: t.TempDir()}}
+	h.Config.KubernetesVersion = "v1.37.2"
+	if err := h.UseCatalogue(); err != nil {
+		t.Fatal(err)
+	}
+	for role, want := range map[string]bool{ControlPlane: true, Worker: false} {
+		got := slices.ContainsFunc(h.ImagesOf(role), func(i image.Image) bool { return i.Name == "etcd" })
+		if got != want {
+			t.Errorf("%s: got %v, want %v", role, got, want)
+		}
 	}
 }
 

@@ -86,11 +86,11 @@ func (h *Host) VersionsOf(role string) image.Versions {
 // that differ from the release.
 func (h *Host) Programs() map[string]string { return h.VersionsOf(h.Saved.Role).Programs }
 
-// ImagesOf are the images that a host of a role runs.
+// ImagesOf are the images that a host of a role runs. A worker runs no etcd.
 func (h *Host) ImagesOf(role string) []image.Image {
 	wanted := image.Catalogue(h.VersionsOf(role), "")
 	return slices.DeleteFunc(slices.Clone(h.Images), func(i image.Image) bool {
-		return !slices.ContainsFunc(wanted, func(w image.Image) bool { return w.Ref == i.Ref })
+		return role == Worker && i.Name == "etcd" || !slices.ContainsFunc(wanted, func(w image.Image) bool { return w.Ref == i.Ref })
 	})
 }
 
@@ -165,6 +165,10 @@ func SkewProblem(h *Host, role string) error {
 func joinSkewProblem(h *Host, server string) error {
 	if ends(h) {
 		return nil // the control planes were asked before
+	}
+	saved := h.Saved.Config.KubernetesVersion
+	if h.Saved.Installed() && saved != "" && catalog.CheckControlPlane(saved, server) != nil {
+		server = saved // an upgrade has followed the join
 	}
 	wanted, remedy := h.Versions.Kubernetes, "set K8S_VERSION to "+server+", or leave it out"
 	if h.Config.Join {
