@@ -19,7 +19,6 @@ var overridable = map[string][]string{
 		"audit-log-maxage", "audit-log-maxbackup", "audit-log-maxsize", "enable-admission-plugins",
 		"kubelet-preferred-address-types", "profiling",
 		"service-account-extend-token-expiration", "shutdown-delay-duration", "shutdown-send-retry-after",
-		"shutdown-watch-termination-grace-period",
 	},
 	"kube-controller-manager": {"cluster-signing-duration", "controllers", "kube-api-burst", "kube-api-qps",
 		"profiling", "terminated-pod-gc-threshold"},
