@@ -3,12 +3,11 @@ package etcd
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd/runlog"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -71,7 +70,7 @@ func (c MemberContainer) stuck(ctx context.Context) error {
 	if err != nil {
 		return nil
 	}
-	wal, database, is := lostEntries(log)
+	wal, database, is := runlog.LostEntries(log)
 	if !is {
 		return nil
 	}
@@ -80,88 +79,12 @@ func (c MemberContainer) stuck(ctx context.Context) error {
 			"WAL was damaged", wal, database)}
 }
 
-// lostEntries reads the log of a run of etcd: the WAL ends before the database, and
-// etcd has failed to write since. After a power failure the index of the WAL may lag
-// too, but then etcd writes. Without a leader, etcd cannot write either.
-func lostEntries(log string) (wal, database int64, is bool) {
-	led := false
-	for text := range strings.Lines(log) {
-		var l line
-		if json.Unmarshal([]byte(text), &l) != nil {
-			continue
-		}
-		led = led && !says(l.Msg, " lost leader ") || says(l.Msg, " elected leader ")
-		switch l.Msg {
-		case "restore consistentIndex":
-			database = l.Index
-		case "restarting local member":
-			wal = l.Commit
-		case "failed to publish local member to cluster through raft":
-			is = led && wal < database
-		case "published local member to cluster through raft":
-			return wal, database, false
-		}
-	}
-	return wal, database, is
-}
-
-type line struct {
-	Level  string `json:"level"`
-	Msg    string `json:"msg"`
-	Error  string `json:"error"`
-	Index  int64  `json:"index"`
-	Commit int64  `json:"commit-index"`
-}
-
-func (l line) String() string {
-	if l.Error == "" {
-		return l.Msg
-	}
-	return l.Msg + ": " + l.Error
-}
-
-// badFlag returns etcd's complaint about a flag or its value.
-func badFlag(log string) string {
-	for text := range strings.Lines(log) {
-		var l line
-		text = strings.TrimSpace(text)
-		switch {
-		case strings.HasPrefix(text, "invalid value "), strings.HasPrefix(text, "flag provided but not defined"):
-			return text
-		case json.Unmarshal([]byte(text), &l) == nil && l.Msg == "failed to verify flags":
-			return l.Error
-		}
-	}
-	return ""
-}
-
-// lastComplaint returns the last fatal line or panic of a log, else the last error.
-func lastComplaint(log string) string {
-	var failed, fatal string
-	for text := range strings.Lines(log) {
-		var l line
-		if crash, ok := strings.CutPrefix(text, "panic: "); ok && fatal == "" {
-			fatal = strings.TrimSpace(crash)
-		}
-		if json.Unmarshal([]byte(text), &l) != nil {
-			continue
-		}
-		switch l.Level {
-		case "fatal", "panic":
-			fatal = l.String()
-		case "error":
-			failed = l.String()
-		}
-	}
-	return cmp.Or(fatal, failed)
-}
-
 func (c MemberContainer) problemIn(log string) error {
-	if reason := badFlag(log); reason != "" {
+	if reason := runlog.BadFlag(log); reason != "" {
 		return &step.Problem{Name: "etcd-start", Firm: true, Text: "etcd does not start: " + reason,
 			Remedy: "correct the flag in components.etcd.extraArgs or --etcd-arg"}
 	}
-	reason := lastComplaint(log)
+	reason := runlog.LastComplaint(log)
 	if reason == "" {
 		return nil
 	}
@@ -170,20 +93,15 @@ func (c MemberContainer) problemIn(log string) error {
 		Remedy: "solve this, and run the same command again",
 	}
 	switch {
-	case says(reason, "no space left on device", "disk quota exceeded"), says(reason, "failed to repair wal") &&
-		c.Member.Data.diskIsFull():
+	case runlog.Says(reason, "no space left on device", "disk quota exceeded"),
+		runlog.Says(reason, "failed to repair wal") && c.Member.Data.diskIsFull():
 		problem.Name, problem.Remedy = "etcd-disk", c.Member.Data.diskRemedy()
-	case says(reason, "wal", "snap", "database", "bolt", "crc", "proto:"): // the last one: an entry cannot be decoded
+	case runlog.Says(reason, "wal", "snap", "database", "bolt", "crc", "proto:"): // proto: no entry can be decoded
 		problem.Name, problem.Remedy = "etcd-data", c.Member.dataRemedy()
-	case says(log, "\npanic: ") && says(log, ".wal.broken"):
+	case runlog.Says(log, "\npanic: ") && runlog.Says(log, ".wal.broken"):
 		problem.Name, problem.Remedy = "etcd-data", c.Member.dataRemedy()
 		problem.Text = "etcd does not start: its WAL was damaged (" + DataDir +
 			"/member/wal/*.wal.broken), and etcd crashes without it: " + reason
 	}
 	return problem
-}
-
-// says reports whether a text contains one of the words.
-func says(text string, words ...string) bool {
-	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(strings.ToLower(text), word) })
 }
