@@ -27,10 +27,15 @@ func (c MemberContainer) check(ctx context.Context) (step.Diff, error) {
 	if !c.Member.Data.Files.IsPrivate(DataDir) {
 		diff = append(diff, "create "+DataDir+", for root only")
 	}
-	if len(diff) > 0 {
-		return diff, nil
+	if len(diff) == 0 {
+		return c.checkAnswers(ctx)
 	}
-	return c.checkAnswers(ctx)
+	if c.Member.Data.hasWAL() {
+		if err := c.Member.Outside(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return diff, nil
 }
 
 // checkAnswers reads from etcd. If etcd is silent, it looks for the reason in etcd's log
@@ -78,7 +83,7 @@ func isOutside(m Member) func(context.Context) error {
 		if step.Pause(ctx, silent) != nil {
 			return nil
 		}
-		if err := m.outside(ctx); err != nil {
+		if err := m.Outside(ctx); err != nil {
 			return difference("run etcd as a member: " + err.Error())
 		}
 		return nil

@@ -54,6 +54,8 @@ type MemberContainer struct {
 	// control planes, because a client of the peer port can act as root.
 	PeerCA, PeerCert, PeerKey string
 	PeerName                  string
+
+	suffix string // of the names of the container and of the data directory, see Forced
 }
 
 // Start runs etcd and returns once it answers a linearizable read.
@@ -81,9 +83,12 @@ func founderProblem(c MemberContainer) error {
 	}
 }
 
-// apply starts etcd. Meanwhile it asks the other members whether this host is still one:
+// apply starts etcd, unless this host is no member. Meanwhile it asks the other members whether this host is still one:
 // etcd itself ends without an error if it is not.
 func (c MemberContainer) apply(ctx context.Context) error {
+	if err := c.Member.Outside(ctx); err != nil {
+		return err
+	}
 	if err := c.run(ctx); err != nil {
 		return err
 	}
@@ -120,7 +125,7 @@ func (c MemberContainer) tail(ctx context.Context) func() string {
 }
 
 func (c MemberContainer) service() docker.ManagedContainer {
-	return docker.ManagedContainer{Docker: c.Docker, Name: container, Container: c.definition}
+	return docker.ManagedContainer{Docker: c.Docker, Name: container + c.suffix, Container: c.definition}
 }
 
 // RunningSince returns the start time of etcd; ok is false if it does not run.
@@ -143,7 +148,7 @@ func (c MemberContainer) definition() (docker.Container, error) {
 		return docker.Container{}, err
 	}
 	return docker.Container{
-		Name:    container,
+		Name:    container + c.suffix,
 		Image:   c.Image,
 		Command: c.ExtraArgs.Over(c.command(cluster)),
 		Env:     env(print),
@@ -215,7 +220,7 @@ func env(print string) []string {
 }
 
 func (c MemberContainer) mounts() []docker.Mount {
-	mounts := []docker.Mount{{Source: c.Member.Data.Files.Path(DataDir), Target: inside}}
+	mounts := []docker.Mount{{Source: c.Member.Data.Files.Path(DataDir + c.suffix), Target: inside}}
 	for _, path := range []string{c.ServingCert, c.ServingKey, c.PeerCA, c.PeerCert, c.PeerKey} {
 		mounts = append(mounts, docker.Mount{
 			Source: c.Member.Data.Files.Path(path), Target: filepath.Clean(path), ReadOnly: true,

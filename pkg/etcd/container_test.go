@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
@@ -95,6 +96,22 @@ func wantArgs(t *testing.T, s MemberContainer, args ...string) {
 		if !slices.Contains(c.Command, arg) {
 			t.Errorf("no %s in %v", arg, c.Command)
 		}
+	}
+}
+
+// TestAForcedMemberIsAlone: nothing but its host reaches the copy of the data.
+func TestAForcedMemberIsAlone(t *testing.T) {
+	s := testContainer(t)
+	s.ExtraArgs = config.Arguments{"quota-backend-bytes": "1"}
+	alone := s.alone()
+	wantArgs(t, alone, "--force-new-cluster=true", "--listen-client-urls=https://127.0.0.1:2379",
+		"--listen-peer-urls=https://127.0.0.1:2380", "--quota-backend-bytes=1")
+	c, err := alone.definition()
+	if err != nil || c.Name == container || c.Mounts[0].Source != s.Member.Data.Files.Path(CopyDir) {
+		t.Errorf("%s uses %v, %v", c.Name, c.Mounts, err)
+	}
+	if len(s.ExtraArgs) != 1 {
+		t.Errorf("the arguments of the member are now %v", s.ExtraArgs)
 	}
 }
 

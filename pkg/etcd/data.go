@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"regexp"
 	"strings"
 
@@ -20,6 +21,15 @@ const (
 	startedFile = host.StateDir + "/etcd-version"
 	// joinedFile contains the --initial-cluster of this member once it has been added.
 	joinedFile = host.StateDir + "/etcd-cluster"
+	// CopyDir contains a copy of the data, see Forced.
+	CopyDir    = DataDir + copySuffix
+	copySuffix = "-copy"
+	// NewDir contains data that a restore or a recovery makes.
+	NewDir = DataDir + "-restored"
+	// CompleteDir contains complete data that Replace takes.
+	CompleteDir = DataDir + "-recovered"
+	// FormerDir contains the data before Replace.
+	FormerDir = DataDir + "-before"
 	// LeftFile exists from the moment this host has left the cluster until it joins again:
 	// the other members do not answer it any more.
 	LeftFile = host.StateDir + "/etcd-left"
@@ -78,11 +88,33 @@ func (d Data) record(path string, form *regexp.Regexp) (string, error) {
 	return text, err
 }
 
+// Replace replaces the data of this member, which becomes the only one, by those in CompleteDir. It keeps the others
+// in FormerDir. After an interruption, it continues.
+func (m Member) Replace() error {
+	files := m.Data.Files
+	if !files.Exists(FormerDir) {
+		if err := os.Rename(files.Path(DataDir), files.Path(FormerDir)); err != nil {
+			return err
+		}
+	}
+	if files.Exists(joinedFile) {
+		if err := m.Data.noteCluster(m.alone()); err != nil {
+			return err
+		}
+	}
+	return os.Rename(files.Path(CompleteDir), files.Path(DataDir))
+}
+
 // remove removes the data and the records of the member of this host. joinedFile
 // goes first: with it, etcd would start with a part of its data after an interrupt.
 func (d Data) remove() error {
 	if err := d.Files.Remove(joinedFile); err != nil {
 		return err
+	}
+	for _, dir := range []string{CopyDir, NewDir, CompleteDir, FormerDir} {
+		if err := d.Files.RemoveAll(dir); err != nil {
+			return err
+		}
 	}
 	return errors.Join(d.Files.RemoveAll(DataDir), d.Files.Remove(startedFile))
 }

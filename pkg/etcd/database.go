@@ -64,7 +64,10 @@ func (d Database) corruptProblem(ctx context.Context, client *clientv3.Client, i
 	}
 	p := &step.Problem{
 		Name: "etcd-data", Firm: true, Text: "etcd has found the data of its member " + name + " to be corrupt",
-		Remedy: d.Member.dataRemedy(),
+		Remedy: restoreRemedy,
+	}
+	if len(d.Member.Peers) > 0 {
+		p.Remedy = d.Member.dataRemedy()
 	}
 	if name != d.Member.Name && len(d.Member.Peers) > 0 {
 		p.Remedy = "run `kube-bootstrap turndown --force` on " + name +

@@ -38,13 +38,14 @@ type fakeCluster struct {
 	asked   []string                // what changes the members or their data
 	alarms  []*etcdserverpb.AlarmMember
 
+	revision   int64
 	size, live int64 // of the database in use, and what a compaction leaves of it
 }
 
 func newCluster(t *testing.T) *fakeCluster {
 	ca, err := pki.NewAuthority("etcd", nil, time.Now())
 	must.NoError(t, err)
-	c := &fakeCluster{t: t, ca: ca, up: map[string]*grpc.Server{}}
+	c := &fakeCluster{t: t, ca: ca, up: map[string]*grpc.Server{}, revision: 7}
 	t.Cleanup(func() {
 		for _, server := range c.up {
 			server.Stop()
@@ -133,7 +134,7 @@ func hostOf(member *etcdserverpb.Member) string {
 }
 
 func (e *fakeEtcd) header() *etcdserverpb.ResponseHeader {
-	return &etcdserverpb.ResponseHeader{Revision: 7}
+	return &etcdserverpb.ResponseHeader{Revision: e.revision}
 }
 
 func (e *fakeEtcd) Range(ctx context.Context, _ *etcdserverpb.RangeRequest) (*etcdserverpb.RangeResponse, error) {

@@ -41,6 +41,9 @@ func (j joiner) check(ctx context.Context) (step.Diff, error) {
 		return nil, err
 	}
 	diff, err := j.etcd.check(ctx)
+	if isRemoved(err) && j.clear != nil {
+		return step.Diff{"run etcd as a member: " + err.Error()}, nil
+	}
 	if err == nil && cluster == "" {
 		diff = append(step.Diff{"add " + member.Name + " to the members of etcd"}, diff...)
 	}
@@ -60,8 +63,11 @@ var errNoMember = errors.New("no member has run on this host")
 
 // removedProblem is the definite answer of etcd that this host is no member [etcd-removed].
 func removedProblem() error {
-	return &step.Problem{Name: "etcd-removed", Firm: true, Text: "another host has removed this one from etcd",
-		Remedy: "run `kube-bootstrap turndown` on this host, and join it again"}
+	return &step.Problem{Name: "etcd-removed", Firm: true,
+		Text: "the cluster continues without the etcd of this host: another host has removed it, or was recovered or " +
+			"restored without it",
+		Remedy: "run `kube-bootstrap turndown --force` on this host, and join it again with the command that " +
+			"`kube-bootstrap token create --control-plane` on that host prints"}
 }
 
 func isRemoved(err error) bool {

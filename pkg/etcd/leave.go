@@ -166,7 +166,7 @@ func (m Member) Forget(ctx context.Context, name string) (ip string, err error) 
 	ctx, cancel := step.Limited(ctx)
 	defer cancel()
 	err = m.Client.Do(ctx, func(client *clientv3.Client) error {
-		listed, err := Listed(ctx, client)
+		listed, err := EverListed(ctx, client)
 		if err != nil {
 			return err
 		}

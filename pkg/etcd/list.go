@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,8 +17,7 @@ import (
 // name. Every host may read it with flannel's certificate.
 const listPrefix = "/kube-bootstrap/control-planes/"
 
-// OfMembers lists the prefixes of the keys about the members of a cluster. They are wrong in a cluster of other members
-// that was made from a snapshot.
+// OfMembers lists the prefixes of the keys that are wrong in a cluster of other members.
 func OfMembers() []string { return []string{listPrefix, lockPrefix} }
 
 // ControlPlaneEntry is a control plane in the list.
@@ -26,9 +26,21 @@ type ControlPlaneEntry struct {
 	IP        string   `json:"ip"`
 	Addresses []string `json:"addresses,omitempty"` // further ones, from which it may connect
 	Joining   bool     `json:"joining,omitempty"`   // it does not answer yet
+	// Former means that the cluster continues without this control plane. Its host may ask etcd whether it does.
+	Former bool `json:"former,omitempty"`
 }
 
 func (e ControlPlaneEntry) key() string { return listPrefix + e.Name }
+
+// FormerEntry returns the value of an entry of the list with Former set, or "" for the entry of the host own.
+func FormerEntry(value, own string) string {
+	var e ControlPlaneEntry
+	if json.Unmarshal([]byte(value), &e) != nil || e.Name == own {
+		return ""
+	}
+	e.Former, e.Joining = true, false
+	return encode(e)
+}
 
 // encode returns an Entry or a Removed as JSON.
 func encode(value any) string {
@@ -47,7 +59,7 @@ func (m Member) Announce() step.Step {
 	return step.When("announce", "announce this control plane", todo, needed, m.announce).Waiting()
 }
 
-// announce does not change an entry of an earlier run.
+// announce does not change an entry of an earlier run, except for that of a former control plane.
 func (m Member) announce(ctx context.Context) error {
 	client, err := m.peers(ctx)
 	if err != nil {
@@ -62,14 +74,26 @@ func (m Member) announce(ctx context.Context) error {
 	if err := CheckName(ctx, client, m.Name); err != nil {
 		return err
 	}
-	e := m.entry()
-	e.Joining = true
-	_, err = client.Txn(ctx).If(clientv3.Compare(clientv3.Version(e.key()), "=", 0)).
-		Then(clientv3.OpPut(e.key(), encode(e))).Commit()
+	return putJoining(ctx, client, m.entry())
+}
+
+func putJoining(ctx context.Context, client *clientv3.Client, e ControlPlaneEntry) error {
+	found, err := client.Get(ctx, e.key())
 	if err != nil {
-		return fmt.Errorf("write the list of control planes: %w", err)
+		return fmt.Errorf("read the list of control planes: %w", err)
 	}
-	return nil
+	var before ControlPlaneEntry
+	revision := int64(0) // of a key that does not exist
+	for _, kv := range found.Kvs {
+		if json.Unmarshal(kv.Value, &before) == nil && !before.Former {
+			return nil
+		}
+		revision = kv.ModRevision
+	}
+	e.Joining = true
+	_, err = client.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(e.key()), "=", revision)).
+		Then(clientv3.OpPut(e.key(), encode(e))).Commit()
+	return step.Wrap(err, "write the list of control planes")
 }
 
 // List is the step that adds this host to the list of control planes once its
@@ -107,8 +131,14 @@ func (m Member) entry() ControlPlaneEntry {
 	return ControlPlaneEntry{Name: m.Name, IP: m.Client.IP, Addresses: m.Addresses}
 }
 
-// Listed returns the list of control planes, sorted by name.
+// Listed returns the list of control planes, sorted by name, without former ones.
 func Listed(ctx context.Context, client *clientv3.Client) ([]ControlPlaneEntry, error) {
+	all, err := EverListed(ctx, client)
+	return slices.DeleteFunc(all, func(e ControlPlaneEntry) bool { return e.Former }), err
+}
+
+// EverListed returns the list of control planes with the former ones, sorted by name.
+func EverListed(ctx context.Context, client *clientv3.Client) ([]ControlPlaneEntry, error) {
 	found, err := client.Get(ctx, listPrefix, clientv3.WithPrefix())
 	if err != nil {
 		return nil, fmt.Errorf("read the list of control planes: %w", err)

@@ -75,25 +75,12 @@ func (m Member) own(ctx context.Context, client *clientv3.Client) (*etcdserverpb
 	return own, err
 }
 
-// outside returns what the other members definitely say: the problem that this host is
-// none of them. Otherwise it returns nil. etcd itself runs without an answer, because the
-// other control planes filter the peer port from a host that they have removed.
-func (m Member) outside(ctx context.Context) error {
-	client, err := m.peers(ctx)
-	if err != nil {
-		return nil
-	}
-	defer client.Close()
-	_, err = m.own(ctx, client)
-	return definite(err)
-}
-
 // dataRemedy depends on whether other members have the data.
 func (m Member) dataRemedy() string {
 	if len(m.Peers) > 0 {
 		return "run `kube-bootstrap turndown --force` on this host and join it again: the other members have the data"
 	}
-	return "run `kube-bootstrap turndown`, and then `kube-bootstrap restore` if there is a backup of the cluster"
+	return "run `kube-bootstrap master --recover`, which continues with what can be read of them; or " + restoreRemedy
 }
 
 // definite returns the first problem of err: what etcd definitely says. Any other error
@@ -143,8 +130,9 @@ func (m Member) alone() string { return m.Name + "=" + m.PeerURL() }
 func (m Member) PeerURL() string { return peerURL(m.Client.IP) }
 
 const (
-	lockPrefix = "/kube-bootstrap/locks/"
-	lockTTL    = 30 // seconds until the lock of a killed run expires; a change of the leader extends it
+	restoreRemedy = "run `kube-bootstrap turndown`, and then `kube-bootstrap restore` with a backup of the cluster"
+	lockPrefix    = "/kube-bootstrap/locks/"
+	lockTTL       = 30 // seconds until the lock of a killed run expires; a change of the leader extends it
 )
 
 // Alone calls do while no other control plane does so under the same name.
@@ -187,6 +175,7 @@ type MemberStatus struct {
 	// Up means that the member answers, Healthy that it also has a leader.
 	Up      bool `json:"up"`
 	Healthy bool `json:"healthy"`
+	Led     bool `json:"-"` // it has a leader; Healthy also means that there is no alarm
 	// Silent means that the member accepts connections and has not answered in time, so
 	// that it is unknown whether it is up.
 	Silent bool `json:"silent,omitempty"`
@@ -247,7 +236,40 @@ func ask(ctx context.Context, client *clientv3.Client, id uint64, s *MemberStatu
 		return
 	}
 	s.Up, s.Healthy, s.Error = true, len(answer.Errors) == 0, strings.Join(answer.Errors, ", ")
-	s.Leader, s.Revision, s.Version = answer.Leader == id, answer.Header.Revision, answer.Version
+	s.Led, s.Leader = answer.Leader != 0, answer.Leader == id
+	s.Revision, s.Version = answer.Header.Revision, answer.Version
+}
+
+// Status returns the state of every member, as Client.Status. Without a quorum, an etcd that has just started does
+// not answer: the state is then that of the known members.
+func (m Member) Status(ctx context.Context) ([]MemberStatus, error) {
+	all, err := m.Client.Status(ctx)
+	if err == nil || len(m.Peers) == 0 || !m.Data.Exist() {
+		return all, err
+	}
+	all = append(m.peerStatus(ctx), MemberStatus{Name: m.Name, IP: m.Client.IP, Error: err.Error()})
+	if slices.ContainsFunc(all, func(s MemberStatus) bool { return s.Led }) {
+		return nil, err // another member has a quorum
+	}
+	return all, nil
+}
+
+func (m Member) peerStatus(ctx context.Context) []MemberStatus {
+	ctx, cancel := step.Checking(ctx)
+	defer cancel()
+	all := make([]MemberStatus, len(m.Peers))
+	client, err := m.peers(ctx)
+	if err != nil {
+		return nil
+	}
+	defer client.Close()
+	var wait sync.WaitGroup
+	for i, ip := range m.Peers {
+		all[i] = MemberStatus{Name: ip, IP: ip}
+		wait.Go(func() { ask(ctx, client, 0, &all[i]) })
+	}
+	wait.Wait()
+	return all
 }
 
 // lostQuorum returns the problem of Quorum, or nil if the members cannot be listed.
@@ -282,6 +304,8 @@ func Quorum(all []MemberStatus) error {
 	if need-up < len(down) {
 		remedy = fmt.Sprintf("start or repair %d of their hosts", need-up)
 	}
+	remedy += "; only if they are lost for good, run `kube-bootstrap master --recover` on one that is left: if they " +
+		"still run and are unreachable from here, what they have stored since is lost"
 	return &step.Problem{
 		Name: "etcd-quorum",
 		Text: fmt.Sprintf("etcd has no quorum: %d of %d members answer and %d are required; down: %s",

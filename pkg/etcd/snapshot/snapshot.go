@@ -38,12 +38,33 @@ type Member struct {
 // https://etcd.io/docs/v3.6/op-guide/recovery/#restoring-with-revision-bump
 // https://github.com/kubernetes/kubernetes/issues/107457
 func Restore(from *os.File, dir string, m Member, bump uint64, edit func(Keys) error) error {
-	err := snapshot.NewV3(zap.NewNop()).Restore(snapshot.RestoreConfig{
-		SnapshotPath: pathOf(from), OutputDataDir: dir,
-		Name: m.Name, PeerURLs: []string{m.PeerURL}, InitialCluster: m.Name + "=" + m.PeerURL,
-		InitialClusterToken: m.Token, RevisionBump: bump, MarkCompacted: true,
-	})
-	if err != nil {
+	return restore(snapshot.RestoreConfig{SnapshotPath: pathOf(from)}, dir, m, bump, edit)
+}
+
+// RestoreDatabase is Restore from the database of a member that does not run, which has no hash. It first reads the
+// whole database.
+func RestoreDatabase(path, dir string, m Member, bump uint64, edit func(Keys) error) error {
+	if err := verify(path); err != nil {
+		return err
+	}
+	return restore(snapshot.RestoreConfig{SnapshotPath: path, SkipHashCheck: true}, dir, m, bump, edit)
+}
+
+func verify(path string) (err error) {
+	defer func() {
+		if damage := recover(); damage != nil { // of bbolt, which reads pages without checks
+			err = fmt.Errorf("read the database of etcd: %v", damage)
+		}
+	}()
+	_, err = snapshot.NewV3(zap.NewNop()).Status(path)
+	return err
+}
+
+func restore(c snapshot.RestoreConfig, dir string, m Member, bump uint64, edit func(Keys) error) error {
+	c.OutputDataDir = dir
+	c.Name, c.PeerURLs, c.InitialCluster = m.Name, []string{m.PeerURL}, m.Name+"="+m.PeerURL
+	c.InitialClusterToken, c.RevisionBump, c.MarkCompacted = m.Token, bump, true
+	if err := snapshot.NewV3(zap.NewNop()).Restore(c); err != nil {
 		return err
 	}
 	return open(dir+"/member/snap/db", func(s mvcc.KV) error {

@@ -90,6 +90,28 @@ func TestADamagedSnapshotIsNotRestored(t *testing.T) {
 	}
 }
 
+// TestADatabaseIsRestoredWithoutAHash: it is that of a member whose write-ahead log is damaged.
+func TestADatabaseIsRestoredWithoutAHash(t *testing.T) {
+	from, _ := saved(t, "/registry/pods/a")
+	member := Member{Name: "cp", PeerURL: "https://10.0.0.1:2380", Token: "new"}
+	path := filepath.Join(t.TempDir(), "db")
+	data, err := os.ReadFile(pathOf(from))
+	must.NoError(t, err)
+	data = data[:len(data)-hashSize]
+	must.NoError(t, os.WriteFile(path, data, 0o600))
+	must.NoError(t, RestoreDatabase(path, filepath.Join(t.TempDir(), "etcd"), member, 1, func(k Keys) error {
+		if found, err := k.Below("/registry/"); err != nil || len(found) != 1 {
+			t.Errorf("found %v, %v", found, err)
+		}
+		return nil
+	}))
+	clear(data[:2*os.Getpagesize()]) // its heads
+	must.NoError(t, os.WriteFile(path, data, 0o600))
+	if err := RestoreDatabase(path, filepath.Join(t.TempDir(), "etcd"), member, 1, nil); err == nil {
+		t.Error("a damaged database is restored")
+	}
+}
+
 func TestObjectsAreCountedByResource(t *testing.T) {
 	from, _ := saved(t, "/registry/pods/default/a", "/registry/pods/default/b", "/registry/secrets/default/s", "/other")
 	counts, err := Count(from)

@@ -66,6 +66,12 @@ func (e Etcd) StartAsMember() step.Step {
 	return e.Container.Start()
 }
 
+// Alone returns the etcd of this host without other members.
+func (e Etcd) Alone() Etcd {
+	e.Member.Peers, e.Container.Member.Peers = nil, nil
+	return e
+}
+
 // ControlPlaneNames lists the control planes in etcd.
 func (e Etcd) ControlPlaneNames(ctx context.Context) (names []string, err error) {
 	err = e.Client.Do(ctx, func(client *clientv3.Client) error {

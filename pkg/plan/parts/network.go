@@ -208,7 +208,7 @@ func newFirewall(
 }
 
 func controlPlaneAddresses(ctx context.Context, client *clientv3.Client) (all []string, err error) {
-	list, err := etcd.Listed(ctx, client)
+	list, err := etcd.EverListed(ctx, client) // a former control plane asks etcd whether it still is one
 	for _, e := range list {
 		all = append(append(all, e.IP), e.Addresses...)
 	}
