@@ -22,10 +22,15 @@ import (
 // a joining one: a second Docker for etcd and flanneld, the main Docker in
 // flannel's subnet, and a kubelet that runs the control plane as static pods.
 func ControlPlane(h *local.Host) step.Plan {
-	p := parts.New(h, local.ControlPlane)
+	return controlPlane(h, parts.New(h, local.ControlPlane), nil)
+}
+
+// controlPlane is ControlPlane with further stages before etcd starts.
+func controlPlane(h *local.Host, p parts.Parts, beforeEtcd step.Plan) step.Plan {
 	return slices.Concat(
 		step.Plan{{remember(h, local.ControlPlane), preflight.Room(h.Files), beginUpgrade(h)}}, h.Supply.Plan,
 		controlPlaneEngines(p),
+		beforeEtcd,
 		controlPlaneEtcd(p.Etcd, p.Agent, p.Network, p.ControlPlane.StaticPods),
 		podNetwork(p.Network, earlyAPIServer(p.Network, p.ControlPlane, p.Join)),
 		beforeKubelet(p.Node),

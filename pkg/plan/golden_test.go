@@ -36,6 +36,7 @@ func TestStepsOfThePlans(t *testing.T) {
 		"worker-flannel": {Worker, plugin(extension.CNIFlannel)},
 		"load":           {Load, func(*config.Config) {}},
 		"restore":        {restored, func(*config.Config) {}},
+		"recover":        {Recover, join},
 	} {
 		cfg := config.Default()
 		cfg.HostName, cfg.IPAddress, cfg.Addons = "one", netip.MustParseAddr("10.0.0.1"), nil

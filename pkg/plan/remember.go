@@ -128,7 +128,7 @@ func forget(h *local.Host, role string) error {
 	}
 	return h.Files.Drop(
 		local.Binary, local.CompleteFile, local.OpenFile, registry.SavedPath,
-		local.RoleFile, local.OwnersPath, local.RestoringFile, etcd.LeftFile)
+		local.RoleFile, local.OwnersPath, local.RestoringFile, local.RecoveringFile, etcd.LeftFile)
 }
 
 // madeDirs is the step that repairs the record of created directories, with

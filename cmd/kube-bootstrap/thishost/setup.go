@@ -23,7 +23,7 @@ import (
 )
 
 func masterCommand(con *console.Console) *cobra.Command {
-	return addHostVerb(con, &cobra.Command{
+	c := &cobra.Command{
 		Use:   "master",
 		Short: "Make this host the control plane of a cluster, or a further one with --join",
 		Long: `Make this host the control plane of a cluster: a second Docker for etcd and
@@ -32,13 +32,20 @@ Kubernetes. With --join it becomes a further control plane of the cluster of
 --master-ip. "kube-bootstrap token create --control-plane" on that host prints the
 command to run here. Images that this host lacks come from --bundle, --registry,
 a bundle of the cache, or the official registries. A second run repairs missing
-or changed parts and leaves the rest unchanged.`,
+or changed parts and leaves the rest unchanged.
+
+With --recover, a control plane continues without the others, which must be lost
+for good: etcd has no quorum without them. It has all data that it has received.
+It is refused while etcd has a quorum. On a single control plane whose etcd does
+not start because its data are damaged, it continues with what can be read.`,
 		Example: `  kube-bootstrap master
   kube-bootstrap master --bundle kube-amd64.tar.zst    # without a network
   kube-bootstrap master --dry-run                      # every change, none made
-  kube-bootstrap master --join --master-ip 192.168.1.10 --token-file token --ca-cert-hash sha256:...`,
-	}, hostVerb{
-		role: config.RoleControlPlane, verb: config.Master, plan: plan.ControlPlane,
+  kube-bootstrap master --join --master-ip 192.168.1.10 --token-file token --ca-cert-hash sha256:...
+  kube-bootstrap master --recover                      # the other control planes are lost`,
+	}
+	return addHostVerb(con, c, hostVerb{
+		role: config.RoleControlPlane, verb: config.Master, plan: plan.ControlPlane, change: addRecovery(con, c),
 		next: "`kube-bootstrap kubectl get nodes` lists its nodes; `kube-bootstrap token create` prints what to run " +
 			"on the next host",
 	})
@@ -69,6 +76,8 @@ type hostVerb struct {
 	verb config.Verb
 	plan func(*local.Host) step.Plan
 	next string // what the user may do afterwards
+	// change returns the verb that the flags of a run request, nil: always the same.
+	change func(context.Context, hostVerb, *local.Host) (hostVerb, error)
 }
 
 func addHostVerb(con *console.Console, c *cobra.Command, v hostVerb) *cobra.Command {
@@ -85,6 +94,12 @@ func addHostVerb(con *console.Console, c *cobra.Command, v hostVerb) *cobra.Comm
 			return err
 		}
 		defer release()
+		v := v
+		if v.change != nil {
+			if v, err = v.change(c.Context(), v, h); err != nil {
+				return err
+			}
+		}
 		printSettings(con, h, origins, v.verb)
 		runner, h, err := checkFirst(c, con, h, v.role)
 		if err != nil {
@@ -201,7 +216,8 @@ func checkFirst(c *cobra.Command, con *console.Console, h *local.Host, role stri
 
 func walk(ctx context.Context, con *console.Console, runner *step.Runner, v hostVerb, h *local.Host) error {
 	started := time.Now()
-	if h.Changing() || h.Saved.Role != v.role { // the agent must not repair with the settings from before
+	// The agent must not repair with the settings from before.
+	if h.Changing() || h.Recovering || h.Saved.Role != v.role {
 		if err := h.Suspend(); err != nil {
 			return err
 		}

@@ -63,6 +63,7 @@ type Host struct {
 	Downloads    *Downloads
 	Join         *join.Joining
 	Restoring    bool // a backup is restored on this host
+	Recovering   bool // this host continues without the other control planes
 	DetectErr    error
 	detected     []string // the settings that were not set, see detect
 }

@@ -23,6 +23,14 @@ type Restoring struct {
 	Created time.Time `json:"created"`
 }
 
+// RecoveringFile exists from the beginning of a recovery to its end.
+const RecoveringFile = host.StateDir + "/recovering"
+
+// RecoveringMark is that file.
+var RecoveringMark = host.File{
+	Path: RecoveringFile, Data: []byte("`kube-bootstrap master --recover` has begun. Run it again to complete it.\n"),
+}
+
 // RestoringRecord is that file.
 var RestoringRecord = host.Record[Restoring]{Path: RestoringFile}
 

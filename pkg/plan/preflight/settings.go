@@ -46,6 +46,11 @@ func roleProblem(_ context.Context, h request) error {
 			Text:   "a restore of a backup was interrupted on this host",
 			Remedy: "run the same `kube-bootstrap restore` again, or `kube-bootstrap turndown`"}
 	}
+	if h.Files.Exists(local.RecoveringFile) && !h.Recovering {
+		return &step.Problem{Name: "recovery-unfinished", Firm: true,
+			Text:   "a recovery was interrupted on this host",
+			Remedy: "run `kube-bootstrap master --recover` again, or `kube-bootstrap turndown`"}
+	}
 	if h.role == local.ControlPlane && h.Config.Join && h.Saved.Role == local.ControlPlane && !h.Saved.Config.Join {
 		return &step.Problem{Name: "role", Text: "--join: this host is the first control plane of another cluster",
 			Remedy: "remove --join to repair this host, or run `kube-bootstrap turndown` first"}

@@ -68,18 +68,21 @@ func (b *Backup) data(own etcd.Member, from *os.File) step.Step {
 	missing := func(context.Context) (bool, error) { return !own.Data.Exist(), nil }
 	return step.When("restore-etcd", name, name+" of "+b.Manifest.Created.Format(time.DateTime), missing,
 		func(context.Context) error {
-			const work = etcd.DataDir + "-restored"
 			files := own.Data.Files
-			if err := errors.Join(files.RemoveAll(work), files.MkdirPrivate(work)); err != nil {
+			if err := errors.Join(files.RemoveAll(etcd.NewDir), files.MkdirPrivate(etcd.NewDir)); err != nil {
 				return err
 			}
-			member := snapshot.Member{Name: own.Name, PeerURL: own.PeerURL(), Token: token()}
-			err := snapshot.Restore(from, files.Path(work), member, b.bump(time.Now()), dropMembers)
+			err := snapshot.Restore(
+				from, files.Path(etcd.NewDir), onlyMember(own), b.bump(time.Now()), dismissOthers(own.Name))
 			if err != nil {
 				return err
 			}
-			return os.Rename(files.Path(work), files.Path(etcd.DataDir))
+			return os.Rename(files.Path(etcd.NewDir), files.Path(etcd.DataDir))
 		})
+}
+
+func onlyMember(own etcd.Member) snapshot.Member {
+	return snapshot.Member{Name: own.Name, PeerURL: own.PeerURL(), Token: token()}
 }
 
 // token differs from that of the cluster before: its members that still run then refuse this one, and it refuses
@@ -93,18 +96,24 @@ func (b *Backup) bump(now time.Time) uint64 {
 	return least + perSecond*uint64(max(0, now.Sub(b.Manifest.Created)/time.Second))
 }
 
-// dropMembers deletes what states the members of the cluster before.
-func dropMembers(keys snapshot.Keys) error {
-	for _, prefix := range etcd.OfMembers() {
-		found, err := keys.Below(prefix)
-		if err != nil {
-			return err
+// dismissOthers returns the function that makes the other members of the cluster before former control planes. They
+// may still run. The first start of this host lists it again.
+func dismissOthers(own string) func(snapshot.Keys) error {
+	return func(keys snapshot.Keys) error {
+		for _, prefix := range etcd.OfMembers() {
+			found, err := keys.Below(prefix)
+			if err != nil {
+				return err
+			}
+			for _, key := range found {
+				keys.Delete(key.Name)
+				if former := etcd.FormerEntry(key.Value, own); former != "" {
+					keys.Put(key.Name, former)
+				}
+			}
 		}
-		for _, key := range found {
-			keys.Delete(key.Name)
-		}
+		return nil
 	}
-	return nil
 }
 
 // copied reports whether a restore copies a file. It derives the others from the settings.
