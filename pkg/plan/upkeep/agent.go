@@ -77,12 +77,13 @@ func (r Agent) Run(ctx context.Context) error {
 // ofControlPlane returns the tasks that only the agent of a control plane has.
 func (r Agent) ofControlPlane() map[string]func(context.Context) error {
 	tasks := map[string]func(context.Context) error{
-		"serve etcd to workers": r.with(serveEtcd),
-		"keep room in etcd":     r.with(r.keepRoom),
-		"serve the bundle":      whenOpen(r.with(r.serveBundle)),
-		"refuse removed nodes":  whenOpen(r.with(r.refuse)),
-		"watch the rotation":    whenOpen(r.report(renewal.State.Watch)),
-		"watch the nodes":       whenOpen(r.with(r.watchNodes)),
+		"serve etcd to workers":  r.with(serveEtcd),
+		"keep room in etcd":      r.with(r.keepRoom),
+		"leave a former cluster": r.leaveFormer,
+		"serve the bundle":       whenOpen(r.with(r.serveBundle)),
+		"refuse removed nodes":   whenOpen(r.with(r.refuse)),
+		"watch the rotation":     whenOpen(r.report(renewal.State.Watch)),
+		"watch the nodes":        whenOpen(r.with(r.watchNodes)),
 	}
 	for name, a := range requestHandlers {
 		tasks[name] = whenOpen(r.with(func(ctx context.Context, p parts.Parts) error {

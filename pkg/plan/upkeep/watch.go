@@ -3,6 +3,7 @@ package upkeep
 import (
 	"context"
 	"errors"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	certificatesv1 "k8s.io/api/certificates/v1"
@@ -18,6 +19,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/maindocker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/node"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/membership"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -92,6 +94,26 @@ func (r Agent) watchNodes(ctx context.Context, p parts.Parts) error {
 func serveEtcd(ctx context.Context, p parts.Parts) error {
 	own := p.Etcd.Client
 	return agent.WhileUnchanged(ctx, own.Credentials.Files, parts.Gate(own).Serve, join.EtcdCAFile)
+}
+
+// formerPause is the time between two questions to the other control planes.
+const formerPause = 15 * time.Second
+
+// leaveFormer stops the etcd of this host if the cluster has continued without it. After a boot, it would otherwise
+// form the cluster of before with others that were lost too.
+func (r Agent) leaveFormer(ctx context.Context) error {
+	for ; ctx.Err() == nil; _ = step.Pause(ctx, formerPause) {
+		h, err := r.settings.Host()
+		if err != nil || !local.Complete(h.Files) {
+			continue // a run may be adding this host
+		}
+		own, limited := parts.InForce(h).Etcd.Container, h.Limited(ctx)
+		outside := own.Member.Outside(limited)
+		if _, runs, err := own.RunningSince(limited); outside != nil && (runs || err != nil) {
+			r.failed("leave a former cluster")(errors.Join(outside, err, own.Stop(limited)))
+		}
+	}
+	return nil
 }
 
 // keepRoom keeps the database of etcd below its quota.
