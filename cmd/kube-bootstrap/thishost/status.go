@@ -44,7 +44,8 @@ type Status struct {
 	Etcd          []etcd.MemberStatus `json:"etcd,omitempty"`          // the members as one of them sees them
 
 	// The strings are problems, empty if there is none. Only a control plane knows the last three.
-	Quorum string `json:"quorum,omitempty"` // too few members of etcd are up
+	Quorum  string `json:"quorum,omitempty"`      // too few members of etcd are up
+	Address string `json:"addressLost,omitempty"` // no interface of this host has its address
 	// unreadable: only what holds with any settings is known
 	SettingsLost      string                 `json:"settingsLost,omitempty"`
 	NextExpiry        *pki.CertificateStatus `json:"nextExpiry,omitempty"`        // the certificate that expires first
@@ -136,13 +137,17 @@ func inspectHost(ctx context.Context) (Status, error) {
 	p := parts.New(h, saved.Role)
 	status.Role, status.UpToDate, status.Repairs = saved.Role, saved.Lost == nil, agent.Repairs(host.Files{})
 	status.SettingsLost = textOf(saved.Lost)
+	if saved.Installed() && saved.Lost == nil {
+		status.Address = textOf(preflight.AddressProblem(h))
+		status.UpToDate = status.UpToDate && status.Address == ""
+	}
 	status.inspectCertificates()
 	// Without a quorum most checks get no answer, so stop them early.
 	looking, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var others sync.WaitGroup
 	others.Go(func() {
-		status.Etcd = membersOf(h.Limited(ctx), p.Etcd.Client, saved.Role)
+		status.Etcd = membersOf(h.Limited(ctx), p.Etcd.Member, saved.Role)
 		if err := etcd.Quorum(status.Etcd); err != nil {
 			status.Quorum = err.Error()
 			stop(errors.New("no answer, as etcd has no quorum"))
@@ -186,7 +191,7 @@ func (s *Status) inspectCertificates() {
 }
 
 // membersOf returns none if this host's etcd cannot be asked, which its step reports.
-func membersOf(ctx context.Context, own etcd.Client, role string) []etcd.MemberStatus {
+func membersOf(ctx context.Context, own etcd.Member, role string) []etcd.MemberStatus {
 	if role != config.RoleControlPlane {
 		return nil
 	}
@@ -215,7 +220,7 @@ func (s Status) print(w io.Writer) {
 		s.printSummary(w)
 	}
 	s.printExpiry(w)
-	for _, problem := range []string{s.Docker, s.NetworkPolicy, s.NodesExpired} {
+	for _, problem := range []string{s.Address, s.Docker, s.NetworkPolicy, s.NodesExpired} {
 		if problem != "" {
 			fmt.Fprintln(w, problem)
 		}
@@ -261,6 +266,8 @@ func (s Status) hint() string {
 		return "" // printExpiry says what to do
 	case s.SettingsLost != "":
 		return s.SettingsLost
+	case s.Address != "":
+		return s.Address
 	case s.Quorum != "":
 		return s.Quorum
 	case len(s.problems()) > 0:

@@ -61,12 +61,22 @@ func addressProblem(_ context.Context, h request) error {
 		return &step.Problem{Name: "ip-address", Text: "cannot detect the address of this host: " + h.DetectErr.Error(),
 			Remedy: "give it with --ip-address or IP_ADDRESS, or its interface with --net-interface"}
 	}
+	return AddressProblem(h.Host)
+}
+
+// AddressProblem returns the problem that no interface of this host has its address [ip-address]: it was given with an
+// error, or has changed since.
+func AddressProblem(h *local.Host) error {
 	if parts.HostNetwork(h.Config.IPAddress).IsValid() {
 		return nil
 	}
 	remedy := "give an address of this host with --ip-address or IP_ADDRESS"
-	if h.KeepsAddress() {
+	switch {
+	case h.KeepsAddress():
 		remedy = "assign this address to the host again, because the address of a control plane cannot change"
+	case h.Saved.Role == local.Worker:
+		remedy = "assign this address to the host again, or run `kube-bootstrap worker --ip-address` with another " +
+			"address of it"
 	}
 	text := fmt.Sprintf("ipAddress: %s: no interface has this address", h.IP())
 	return &step.Problem{Name: "ip-address", Text: text, Remedy: remedy}
