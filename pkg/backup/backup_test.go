@@ -22,7 +22,11 @@ import (
 
 // snapshotOf returns a snapshot as etcd sends it: pages, and their hash.
 func snapshotOf(pages int) []byte {
-	data := bytes.Repeat([]byte("page of etcd    "), pages*pageMultiple/16)
+	return hashOf(bytes.Repeat([]byte("page of etcd    "), pages*pageMultiple/16))
+}
+
+// hashOf returns data with their hash.
+func hashOf(data []byte) []byte {
 	sum := sha256.Sum256(data)
 	return append(data, sum[:]...)
 }

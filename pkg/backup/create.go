@@ -40,13 +40,8 @@ func Partial(path, host string) string {
 }
 
 func writeAndRead(file *os.File, s Source, recipients []age.Recipient) error {
-	var identities []age.Identity
-	if len(recipients) > 0 {
-		first := &witness{Recipient: recipients[0]}
-		recipients = append([]age.Recipient{first}, recipients[1:]...)
-		identities = append(identities, first)
-	}
-	if err := encode(file, s, recipients); err != nil {
+	writers, readers := witnessed(recipients)
+	if err := encode(file, s, writers); err != nil {
 		return err
 	}
 	if err := file.Sync(); err != nil {
@@ -55,7 +50,7 @@ func writeAndRead(file *os.File, s Source, recipients []age.Recipient) error {
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	if _, err := Read(file, identities, io.Discard); err != nil {
+	if _, err := Read(file, readers, io.Discard); err != nil {
 		return fmt.Errorf("the backup that was just written cannot be read: %w", err)
 	}
 	return nil

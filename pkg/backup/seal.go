@@ -63,6 +63,16 @@ type witness struct {
 	fileKey []byte
 }
 
+// witnessed returns recipients of which the first one is a witness, and the witness as the identity that reads what is
+// written for them. It returns neither if the backup is not encrypted.
+func witnessed(recipients []age.Recipient) ([]age.Recipient, []age.Identity) {
+	if len(recipients) == 0 {
+		return nil, nil
+	}
+	first := &witness{Recipient: recipients[0]}
+	return append([]age.Recipient{first}, recipients[1:]...), []age.Identity{first}
+}
+
 // WrapWithLabels implements age.RecipientWithLabels, because a recipient may have labels.
 func (w *witness) WrapWithLabels(fileKey []byte) (stanzas []*age.Stanza, labels []string, err error) {
 	w.fileKey = append([]byte{}, fileKey...)
