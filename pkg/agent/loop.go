@@ -64,13 +64,21 @@ func Follow(ctx context.Context, wake <-chan struct{}, check func(context.Contex
 		if err := check(ctx); err != nil && ctx.Err() == nil {
 			failed(err)
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(pause): //nolint:forbidigo // the wait ends with ctx and with a signal, too
-		case <-wake:
+		if Awaits(ctx, wake, pause) {
 			pause = firstPause
 		}
 	}
+}
+
+// Awaits waits for a signal, at most for a pause, and reports whether there was a signal.
+func Awaits(ctx context.Context, wake <-chan struct{}, pause time.Duration) bool {
+	select {
+	case <-ctx.Done():
+	case <-time.After(pause): //nolint:forbidigo // the wait ends with ctx and with a signal, too
+	case <-wake:
+		return true
+	}
+	return false
 }
 
 // Signal is a channel with at most one pending signal.

@@ -71,7 +71,7 @@ func agentCommand(con *console.Console) *cobra.Command {
 			lock := func(ctx context.Context) (context.Context, func(), error) {
 				return host.LockInBackground(ctx, lockPath)
 			}
-			return upkeep.Agent{Lock: lock, Log: con.Say}.Run(c.Context())
+			return upkeep.Agent{Lock: lock, Log: con.Say, Version: con.Version}.Run(c.Context())
 		},
 	}
 }

@@ -28,24 +28,36 @@ import (
 
 // Create writes a backup of the cluster of this control plane for recipients to a new file.
 func Create(ctx context.Context, h *local.Host, program, path string, recipients []age.Recipient) error {
-	if err := notRotating(ctx); err != nil {
+	files, err := readFiles(ctx, h)
+	if err != nil {
 		return err
 	}
 	ctx, cancel := step.Limited(h.Limited(ctx))
 	defer cancel()
-	files, err := files(h)
-	if err != nil {
-		return err
-	}
 	own := parts.InForce(h).Etcd
 	return own.Client.Do(ctx, func(client *clientv3.Client) error {
-		origin, err := originOf(ctx, h, own, client, program)
+		source, err := sourceOf(ctx, h, client, program, files)
 		if err != nil {
 			return err
 		}
-		save := func(to io.Writer) error { return snapshot.Save(ctx, client, to) }
-		return backup.Write(path, backup.Source{Origin: origin, Files: files, Snapshot: save}, recipients)
+		return backup.Write(path, source, recipients)
 	})
+}
+
+// readFiles returns the files of a backup, unless the hosts have different keys now.
+func readFiles(ctx context.Context, h *local.Host) ([]host.File, error) {
+	if err := notRotating(ctx); err != nil {
+		return nil, err
+	}
+	return files(h)
+}
+
+func sourceOf(
+	ctx context.Context, h *local.Host, client *clientv3.Client, program string, files []host.File,
+) (backup.Source, error) {
+	origin, err := originOf(ctx, h, parts.InForce(h).Etcd, client, program)
+	save := func(to io.Writer) error { return snapshot.Save(ctx, client, to) }
+	return backup.Source{Origin: origin, Files: files, Snapshot: save}, err
 }
 
 // notRotating returns a problem if the keys of the hosts differ now. A backup is possible without an API server.

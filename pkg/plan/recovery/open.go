@@ -25,14 +25,19 @@ type Backup struct {
 	Settings local.Restored
 }
 
-// Open reads and checks a backup to its end, and writes etcd's snapshot to to. All commands use it, so that `restore`
-// accepts what `backup verify` accepts [backup-key, backup-damaged].
+// Open opens the backup in a file of this host, see Read.
 func Open(path string, identities []age.Identity, to io.Writer) (*Backup, error) {
 	from, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer from.Close()
+	return Read(path, from, identities, to)
+}
+
+// Read reads and checks a backup to its end, and writes etcd's snapshot to to. All commands use it, so that `restore`
+// accepts what `backup verify` accepts [backup-key, backup-damaged].
+func Read(path string, from io.Reader, identities []age.Identity, to io.Writer) (*Backup, error) {
 	contents, err := backup.Read(from, identities, to)
 	if errors.Is(err, backup.ErrSealed) {
 		return nil, &step.Problem{

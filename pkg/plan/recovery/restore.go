@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/backup/schedule"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd/snapshot"
@@ -73,7 +74,7 @@ func (b *Backup) data(own etcd.Member, from *os.File) step.Step {
 				return err
 			}
 			err := snapshot.Restore(
-				from, files.Path(etcd.NewDir), onlyMember(own), b.bump(time.Now()), dismissOthers(own.Name))
+				from, files.Path(etcd.NewDir), onlyMember(own), b.bump(time.Now()), edit(own.Name))
 			if err != nil {
 				return err
 			}
@@ -94,6 +95,23 @@ func token() string { return fmt.Sprintf("kube-bootstrap-%d", time.Now().UnixNan
 func (b *Backup) bump(now time.Time) uint64 {
 	const perSecond, least = 10_000, 1_000_000_000
 	return least + perSecond*uint64(max(0, now.Sub(b.Manifest.Created)/time.Second))
+}
+
+// edit returns the function that changes the keys that are wrong in the restored cluster.
+func edit(own string) func(snapshot.Keys) error {
+	return func(keys snapshot.Keys) error {
+		if err := dismissOthers(own)(keys); err != nil {
+			return err
+		}
+		found, err := keys.Below(schedule.StateKey)
+		if err != nil {
+			return err
+		}
+		for _, key := range found {
+			keys.Put(key.Name, schedule.Restored(key.Value))
+		}
+		return nil
+	}
 }
 
 // dismissOthers returns the function that makes the other members of the cluster before former control planes. They

@@ -33,8 +33,9 @@ import (
 // Agent is the agent of this host. Its parts run independently of one
 // another, and each retries after an error.
 type Agent struct {
-	Lock agent.TakeLock // held during repairs
-	Log  func(string)
+	Lock    agent.TakeLock // held during repairs
+	Log     func(string)
+	Version string // of kube-bootstrap
 
 	settings *local.Current
 	in       *agent.Inbox
@@ -84,6 +85,7 @@ func (r Agent) ofControlPlane() map[string]func(context.Context) error {
 		"refuse removed nodes":   whenOpen(r.with(r.refuse)),
 		"watch the rotation":     whenOpen(r.report(renewal.State.Watch)),
 		"watch the nodes":        whenOpen(r.with(r.watchNodes)),
+		"back up":                whenOpen(r.backUp),
 	}
 	for name, a := range requestHandlers {
 		tasks[name] = whenOpen(r.with(func(ctx context.Context, p parts.Parts) error {
