@@ -21,13 +21,10 @@ import (
 // Command returns the commands about backups.
 func Command(con *console.Console) *cobra.Command {
 	c := command.Parent("backup", "Back up the cluster of this control plane, and check backups",
-		createCommand(con), verifyCommand(con), listCommand(con))
+		createCommand(con), scheduleCommand(con), verifyCommand(con), listCommand(con))
 	thishost.OnThisHost(c)
 	return c
 }
-
-// suffix ends the name of a backup.
-const suffix = ".backup"
 
 func createCommand(con *console.Console) *cobra.Command {
 	c := &cobra.Command{
@@ -98,7 +95,7 @@ func create(ctx context.Context, con *console.Console, target string, keys []str
 func fileOf(target, host string, now time.Time) (string, error) {
 	path := target
 	if info, err := os.Stat(target); err == nil && info.IsDir() {
-		path = filepath.Join(target, host+"-"+now.UTC().Format("20060102T150405Z")+suffix)
+		path = filepath.Join(target, backup.Name(host, now))
 	}
 	if _, err := os.Lstat(path); err == nil {
 		return "", fmt.Errorf("%s exists; a backup replaces no file", path)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"filippo.io/age"
@@ -29,7 +28,7 @@ type verified struct {
 
 func verifyCommand(con *console.Console) *cobra.Command {
 	c := &cobra.Command{
-		Use:   "verify FILE",
+		Use:   "verify FILE|s3://BUCKET/FILE",
 		Short: "Check that a backup can be restored",
 		Long: `Check that a backup can be restored: read the file to its end, and check each
 digest, the hash of etcd, the certificate authorities, the keys and the settings.
@@ -39,7 +38,7 @@ objects are counted. This command needs no cluster.`,
 		Example: `  kube-bootstrap backup verify cp.backup --identity backup.key
   kube-bootstrap backup verify cp.backup --identity backup.key --deep -o json`,
 	}
-	identity := addIdentity(c)
+	identity, in := addIdentity(c), addBucket(c)
 	deep := c.Flags().Bool("deep", false, "open etcd's data in memory and count the objects")
 	format := output.AddFlag(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -47,12 +46,16 @@ objects are counted. This command needs no cluster.`,
 		if err != nil {
 			return err
 		}
+		o, err := in.opener(con.In, args[0])
+		if err != nil {
+			return exit.Usage(err)
+		}
 		var result verified
-		err = con.Do(c.Context(), "verify", "check "+args[0], func(context.Context) (err error) {
+		err = con.Do(c.Context(), "verify", "check "+args[0], func(ctx context.Context) (err error) {
 			if *deep {
-				result, err = verifyDeep(args[0], identities)
+				result, err = verifyDeep(ctx, o, args[0], identities)
 			} else {
-				result, err = verify(args[0], identities, io.Discard)
+				result, err = verify(ctx, o, args[0], identities, io.Discard)
 			}
 			return exit.Firm(err)
 		})
@@ -76,26 +79,30 @@ func addIdentity(c *cobra.Command) func() ([]age.Identity, error) {
 	}
 }
 
-func verify(path string, identities []age.Identity, to io.Writer) (v verified, err error) {
-	info, err := os.Stat(path)
+func verify(
+	ctx context.Context, o opener, path string, identities []age.Identity, to io.Writer,
+) (v verified, err error) {
+	from, err := o(ctx, path)
 	if err != nil {
 		return v, err
 	}
-	b, err := recovery.Open(path, identities, to)
+	defer from.Close()
+	counted := &backup.Counter{From: from}
+	b, err := recovery.Read(path, counted, identities, to)
 	if err != nil {
 		return v, err
 	}
-	return verified{File: path, Size: info.Size(), Origin: &b.Manifest.Origin}, nil
+	return verified{File: path, Size: counted.Size, Origin: &b.Manifest.Origin}, nil
 }
 
 // verifyDeep also has etcd's storage engine open the data.
-func verifyDeep(path string, identities []age.Identity) (v verified, err error) {
+func verifyDeep(ctx context.Context, o opener, path string, identities []age.Identity) (v verified, err error) {
 	database, err := snapshot.Memory()
 	if err != nil {
 		return v, err
 	}
 	defer database.Close()
-	if v, err = verify(path, identities, database); err != nil {
+	if v, err = verify(ctx, o, path, identities, database); err != nil {
 		return v, err
 	}
 	v.Objects, err = snapshot.Count(database)

@@ -26,6 +26,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/membership"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/preflight"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/recovery"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/renewal"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/upgrade"
@@ -59,6 +60,7 @@ type Status struct {
 	Rotation     *renewal.RotationStatus `json:"rotation,omitempty"`    // the one under way
 	Upgrade      *upgrade.Record         `json:"upgrade,omitempty"`     // the unfinished one
 	UpgradeLock  *upgrade.Holding        `json:"upgradeLock,omitempty"` // of the command that runs now
+	Backups      *recovery.BackupStatus  `json:"backups,omitempty"`     // of a control plane; nil without a schedule
 
 	Repairs []agent.Repair `json:"repairs,omitempty"` // the last ones by the agent, oldest first
 }
@@ -161,6 +163,8 @@ func inspectHost(ctx context.Context) (Status, error) {
 	if saved.Role == local.ControlPlane {
 		others.Go(func() { status.NodesExpired = textOf(membership.ExpiredNodes(h.Limited(looking), p.Etcd)) })
 		others.Go(func() { status.Rotation = renewal.UnderWay(h.Limited(looking), h) })
+		// Another check reports that etcd or the API server does not answer.
+		others.Go(func() { status.Backups, _ = recovery.StatusOf(looking, h, recovery.Schedules) })
 	}
 	for _, f := range (&step.Runner{}).Check(looking, made) {
 		one := stepStatusOf(f, saved.Lost)
@@ -234,6 +238,7 @@ func (s Status) print(w io.Writer) {
 	if s.Upgrade != nil {
 		fmt.Fprintln(w, s.Upgrade)
 	}
+	s.printBackupProblems(w)
 	fmt.Fprintln(w)
 	for _, one := range s.Steps {
 		switch {

@@ -39,7 +39,25 @@ func (s Status) printSummary(w io.Writer) {
 		{"API servers", count(s.ControlPlanes, func(c balancer.Backend) bool { return c.APIServer }, "ready")},
 		// none on a worker
 		{"etcd", count(s.Etcd, func(m etcd.MemberStatus) bool { return m.Healthy }, "members healthy")},
+		{"last good backup", s.lastBackup()},
 	})
+}
+
+// lastBackup returns "" without a schedule of backups.
+func (s Status) lastBackup() string {
+	if s.Backups == nil {
+		return ""
+	}
+	return s.Backups.String()
+}
+
+func (s Status) printBackupProblems(w io.Writer) {
+	if s.Backups == nil {
+		return
+	}
+	for _, p := range s.Backups.Problems {
+		fmt.Fprintln(w, p)
+	}
 }
 
 func (s Status) countSteps() string {
