@@ -52,6 +52,12 @@ func openBucket(path string, access S3) (*bucket, error) {
 	return &bucket{client: client, name: name, prefix: prefix}, nil
 }
 
+// S3Code returns the code of the answer with which a bucket has refused a request, "" if err is something else.
+func S3Code(err error) string {
+	answer, _ := errors.AsType[minio.ErrorResponse](err)
+	return answer.Code
+}
+
 // Write implements Place. The object exists once the upload is complete. It is then read again.
 func (b *bucket) Write(ctx context.Context, name string, s Source, recipients []age.Recipient) (f File, err error) {
 	writers, readers := witnessed(recipients)

@@ -40,9 +40,6 @@ func rootBucket(t *testing.T, s *objectstore.Server, prefix string) *bucket {
 
 func recipientsOf(t *testing.T) []age.Recipient { return []age.Recipient{newIdentity(t).Recipient()} }
 
-// codeOf returns the code of an error of S3.
-func codeOf(err error) string { return minio.ToErrorResponse(err).Code }
-
 func fileNames(files []File) (names []string) {
 	for _, f := range files {
 		names = append(names, f.Name)
@@ -147,7 +144,7 @@ func TestWithoutTheRightToDeleteABackupIsGood(t *testing.T) {
 	b := bucketOf(t, s, "/lab", objectstore.UserKey, objectstore.UserSecret)
 	f, err := b.Write(t.Context(), "cp.backup", sourceOf(snapshotOf(3)), recipientsOf(t))
 	must.NoError(t, err)
-	if err := b.Remove(t.Context(), f.Name); codeOf(err) != minio.AccessDenied {
+	if err := b.Remove(t.Context(), f.Name); S3Code(err) != minio.AccessDenied {
 		t.Errorf("remove: %v", err)
 	}
 	if _, err := b.List(t.Context()); err != nil {
@@ -165,7 +162,7 @@ func TestABucketNamesWhyItRefuses(t *testing.T) {
 		minio.AccessDenied:      bucketOf(t, s, "", objectstore.UserKey, objectstore.UserSecret),
 	} {
 		_, err := b.Write(t.Context(), "cp.backup", sourceOf(snapshotOf(3)), recipientsOf(t))
-		if codeOf(err) != want || strings.Contains(err.Error(), "secret") {
+		if S3Code(err) != want || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%v, not %s", err, want)
 		}
 	}
@@ -181,7 +178,7 @@ func TestAClockThatIsTwentyMinutesOffIsNamed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(began.Add(20 * time.Minute).Sub(time.Now())) // the clock of the bubble begins in 2000
 		_, err := rootBucket(t, s, "").List(t.Context())
-		if codeOf(err) != "RequestTimeTooSkewed" {
+		if S3Code(err) != "RequestTimeTooSkewed" {
 			t.Error(fmt.Errorf("the error is %w", err))
 		}
 		s.Stop() // ends the connections, which the bubble waits for

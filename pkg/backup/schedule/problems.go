@@ -9,8 +9,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/minio/minio-go/v7"
-
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/backup"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -20,26 +18,31 @@ func ProblemOf(err error, to string) *step.Problem {
 	if found := step.Problems(err); len(found) > 0 {
 		return found[0]
 	}
-	code := minio.ToErrorResponse(err).Code
+	code := backup.S3Code(err)
 	switch {
 	case is(err, full) || slices.Contains(fullCodes, code):
-		return &step.Problem{Name: "backup-full", Firm: true, Text: err.Error(),
+		return &step.Problem{
+			Name: "backup-full", Firm: true, Text: "the place of the backups has no space: " + err.Error(),
 			Remedy: "free space in " + to + ", or give another place to `kube-bootstrap backup schedule`"}
 	case is(err, denied) || slices.Contains(deniedCodes, code):
-		return &step.Problem{Name: "backup-denied", Firm: true, Text: err.Error(),
+		return &step.Problem{
+			Name: "backup-denied", Firm: true, Text: "the place of the backups refuses a request: " + err.Error(),
 			Remedy: "permit the control planes to list, read, write and delete files in " + to +
 				", or give other credentials to `kube-bootstrap backup schedule`"}
 	case code == "RequestTimeTooSkewed":
-		return &step.Problem{Name: "backup-clock", Firm: true, Text: err.Error(),
+		return &step.Problem{
+			Name: "backup-clock", Firm: true, Text: "the clock differs from that of the object store: " + err.Error(),
 			Remedy: "set the clock of the control plane that has failed, or have it synchronized (NTP)"}
-	case is(err, missing) || code == minio.NoSuchBucket:
-		return &step.Problem{Name: "backup-place", Firm: true, Text: err.Error(),
+	case is(err, missing) || code == "NoSuchBucket":
+		return &step.Problem{
+			Name: "backup-place", Firm: true, Text: "the place of the backups is missing: " + err.Error(),
 			Remedy: "create or mount " + to + " on every control plane"}
 	case backup.InBucket(to) && errors.As(err, new(net.Error)):
-		return &step.Problem{Name: "backup-unreachable", Firm: true, Text: err.Error(),
+		return &step.Problem{
+			Name: "backup-unreachable", Firm: true, Text: "the server of the backups does not answer: " + err.Error(),
 			Remedy: "start the server of " + to + ", or let the control planes connect to it"}
 	}
-	return &step.Problem{Name: "backup-failed", Firm: true, Text: err.Error(),
+	return &step.Problem{Name: "backup-failed", Firm: true, Text: "the backup could not be made: " + err.Error(),
 		Remedy: "solve it; the control planes try the backup again every few minutes"}
 }
 
@@ -50,7 +53,7 @@ var (
 	missing = []error{fs.ErrNotExist, syscall.ENOTDIR}
 
 	fullCodes   = []string{"QuotaExceeded", "XMinioStorageFull"}
-	deniedCodes = []string{minio.AccessDenied, "InvalidAccessKeyId", "SignatureDoesNotMatch"}
+	deniedCodes = []string{"AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch"}
 )
 
 func is(err error, targets []error) bool {

@@ -87,9 +87,12 @@ func (s Scheduled) make(ctx context.Context, client *clientv3.Client) error {
 	if err == nil {
 		return s.removeOld(ctx, client)
 	}
-	if errors.Is(err, host.ErrLocked) || ctx.Err() != nil {
-		return err // the state is not the cause
+	if errors.Is(err, host.ErrLocked) || errors.Is(ctx.Err(), context.Canceled) {
+		return err // the next attempt is soon
 	}
+	// The limit of the backup may be over.
+	ctx, cancel := step.Checking(s.Host.Limited(context.WithoutCancel(ctx)))
+	defer cancel()
 	failure := schedule.FailureOf(err, s.Host.Config.HostName, s.Schedule.To, time.Now().UTC())
 	return errors.Join(err, schedule.Change(ctx, client, func(state *schedule.State) { state.Failure = failure }))
 }
