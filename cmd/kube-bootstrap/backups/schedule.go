@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,11 +16,13 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/exit"
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/output"
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/thishost"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/backup"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/backup/schedule"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/recovery"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // defaultKeep backups cover a week of a backup every 12 hours.
@@ -82,6 +85,11 @@ func addScheduleFlags(c *cobra.Command) *scheduleFlags {
 	return f
 }
 
+// settingFlags are the flags that make a new schedule. It replaces the one before as a whole.
+var settingFlags = []string{
+	"every", "keep", "to", "recipient", "plain", "s3-endpoint", "s3-region", "s3-credentials",
+}
+
 // change changes the schedule as the flags state.
 func (f *scheduleFlags) change(c *cobra.Command, con *console.Console, h *local.Host, store schedule.Store) error {
 	switch {
@@ -91,12 +99,15 @@ func (f *scheduleFlags) change(c *cobra.Command, con *console.Console, h *local.
 		return store.Remove(c.Context())
 	case f.resume:
 		return resume(c.Context(), h, store)
-	case f.every == 0 && f.to == "":
+	case !slices.ContainsFunc(settingFlags, c.Flags().Changed):
 		return nil
 	}
 	s, err := f.schedule(con)
 	if err != nil {
 		return exit.Usage(err)
+	}
+	if err := reach(c.Context(), s); err != nil {
+		return err
 	}
 	warnPlain(con, s.To, len(s.Recipients) == 0)
 	return write(c.Context(), h, store, s)
@@ -116,6 +127,23 @@ func (f *scheduleFlags) schedule(con *console.Console) (s schedule.Schedule, err
 		Every: metav1.Duration{Duration: f.every}, Keep: f.keep, To: f.to, Recipients: keys, S3: access,
 	}
 	return s, s.Validate()
+}
+
+// reach returns the problem that a bucket cannot be listed. The directories of other control planes cannot be seen.
+func reach(ctx context.Context, s schedule.Schedule) error {
+	if !backup.InBucket(s.To) {
+		return nil
+	}
+	place, err := s.Place()
+	if err != nil {
+		return exit.Usage(err)
+	}
+	limit, cancel := step.Checking(ctx)
+	defer cancel()
+	if _, err := place.List(limit); err != nil {
+		return schedule.ProblemOf(err, s.To)
+	}
+	return nil
 }
 
 func resume(ctx context.Context, h *local.Host, store schedule.Store) error {
