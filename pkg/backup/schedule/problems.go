@@ -78,11 +78,11 @@ func (f Failure) Problem(what string) *step.Problem {
 // ID of the cluster of etcd.
 func (s Schedule) Problems(state State, cluster string, now time.Time) (all []*step.Problem) {
 	if s.Cluster != cluster {
-		return []*step.Problem{{
+		return append(all, &step.Problem{
 			Name: "backup-suspended", Firm: true,
 			Text:   "no backups are made, because this cluster was restored from a backup and may be a copy",
 			Remedy: "if it replaces the cluster of the backup, run `kube-bootstrap backup schedule --resume`",
-		}}
+		})
 	}
 	if state.Failure != nil && state.Failure.To == s.To {
 		all = append(all, state.Failure.Problem("the backup to "+s.To))
