@@ -19,7 +19,6 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // merged is what Unmerge needs to restore a kubeconfig, in the cluster's private directory.
@@ -147,31 +146,6 @@ func (f files) remove(note merged) error {
 		err = os.Remove(note.Path)
 	}
 	return err
-}
-
-// locked calls do while it holds the lock file that kubectl uses too.
-func locked(ctx context.Context, path string, do func() error) error {
-	lock := path + ".lock"
-	err := step.Until(step.WithLimit(ctx, step.CheckLimit(ctx)), func(context.Context) error {
-		file, err := os.OpenFile(lock, os.O_CREATE|os.O_EXCL, 0)
-		if errors.Is(err, fs.ErrExist) {
-			return err
-		}
-		if err != nil {
-			return step.Final(err)
-		}
-		return file.Close()
-	}, nil)
-	if errors.Is(err, fs.ErrExist) {
-		return &step.Problem{
-			Name: "kubeconfig-locked", Text: "another program holds " + lock, Remedy: "remove it if none runs",
-		}
-	}
-	if err != nil {
-		return err
-	}
-	defer os.Remove(lock)
-	return do()
 }
 
 // Update updates the entries that Merge wrote, after the cluster got

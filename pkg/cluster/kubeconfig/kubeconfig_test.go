@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"k8s.io/client-go/tools/clientcmd"
@@ -104,6 +105,17 @@ func TestAKubeconfigThatIsHeldIsNotTouched(t *testing.T) {
 	if _, err := os.Stat(path + ".lock"); !os.IsNotExist(err) {
 		t.Error("the lock was left")
 	}
+}
+
+func TestTheLockOfAKilledProgramIsTakenOver(t *testing.T) {
+	path := must.Write(t, filepath.Join(t.TempDir(), "config.lock"), "")
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		must.NoError(t, locked(t.Context(), strings.TrimSuffix(path, ".lock"), func() error { return nil }))
+		if took := time.Since(begun); took < abandoned || took > 2*abandoned {
+			t.Errorf("taken over after %s", took)
+		}
+	})
 }
 
 // TestADirectoryThatCannotBeWritten: another try would fail too. Root may write into any
