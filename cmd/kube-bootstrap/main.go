@@ -30,6 +30,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/progress"
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/settings"
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/thishost"
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/tokens"
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/upgrades"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
@@ -117,7 +118,7 @@ network across hosts, and every change of a host can be reverted.`,
 func addCommands(root *cobra.Command, con *console.Console) {
 	fresh := func() *cobra.Command { return newRoot(con, nil) }
 	addGroup(root, "host", "On the host itself, as root:",
-		thishost.Commands(con, upgrades.Host(con), backups.Command(con))...)
+		thishost.Commands(con, tokens.Command(con.Out), upgrades.Host(con), backups.Command(con))...)
 	addGroup(root, "images", "Images without a network:", bundles.Commands(con, thishost.Bootstrap(con))...)
 	addGroup(root, "cluster", "Many nodes at once:",
 		localcluster.Commands(con, upgrades.Cluster(con), backups.ClusterCommand(con))...)

@@ -32,7 +32,7 @@ func Commands(con *console.Console, load *cobra.Command) []*cobra.Command {
 	return []*cobra.Command{
 		command.Parent("offline", "Bundles of images, for hosts without a network",
 			listCommand(con), pullCommand(con), buildCommand(con), verifyCommand(con), pushCommand(con), load),
-		serveImagesCommand(), serveProgramCommand(con),
+		serveImagesCommand(), serveProgramCommand(con), imageArchiveCommand(con),
 	}
 }
 

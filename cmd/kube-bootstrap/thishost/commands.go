@@ -32,9 +32,9 @@ func Commands(con *console.Console, further ...*cobra.Command) []*cobra.Command 
 		masterCommand(con), workerCommand(con), turndownCommand(con), forgetCommand(con), restoreCommand(con),
 		preflightCommand(con),
 		statusCommand(con), dumpCommand(con),
-		certsCommand(con), tokenCommand(con.Out), kubectlCommand(con.Env), userKubeconfig(con.Out),
+		certsCommand(con), kubectlCommand(con.Env), userKubeconfig(con.Out),
 		bootCommand(con), agentCommand(con), keepCommand(con), markCommand(con), loadBalancerCommand(),
-		registryCommand(con), imageArchiveCommand(con),
+		registryCommand(con),
 	)
 	for _, c := range all {
 		OnThisHost(c)

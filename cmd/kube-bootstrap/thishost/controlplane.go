@@ -86,8 +86,10 @@ func onControlPlane(
 	})
 }
 
-// adminClient speaks to the API server with the rights that only root has.
-func adminClient() (kubernetes.Interface, error) {
+const adminKubeconfig = "/etc/kubernetes/admin.conf"
+
+// AdminClient speaks to the API server with the rights that only root has.
+func AdminClient() (kubernetes.Interface, error) {
 	if err := needsAdmin(); err != nil {
 		return nil, err
 	}

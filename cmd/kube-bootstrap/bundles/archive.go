@@ -1,4 +1,4 @@
-package thishost
+package bundles
 
 import (
 	"errors"
@@ -24,7 +24,7 @@ func imageArchiveCommand(con *console.Console) *cobra.Command {
 
 func loadArchiveCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "load",
+		Use: "load", Hidden: true,
 		Short: "Load the images of the archive on stdin into Docker and containerd",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -44,7 +44,7 @@ func loadArchiveCommand() *cobra.Command {
 
 func saveArchiveCommand(con *console.Console) *cobra.Command {
 	return &cobra.Command{
-		Use:   "save IMAGE...",
+		Use: "save IMAGE...", Hidden: true,
 		Short: "Write an archive of images of Docker to stdout",
 		Args:  cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -55,7 +55,7 @@ func saveArchiveCommand(con *console.Console) *cobra.Command {
 
 func listArchiveCommand(con *console.Console) *cobra.Command {
 	return &cobra.Command{
-		Use:   "list IMAGE...",
+		Use: "list IMAGE...", Hidden: true,
 		Short: "List the images that Docker has",
 		Args:  cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {

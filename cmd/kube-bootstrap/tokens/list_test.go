@@ -1,4 +1,4 @@
-package thishost
+package tokens
 
 import (
 	"strings"

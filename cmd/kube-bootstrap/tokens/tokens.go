@@ -1,4 +1,5 @@
-package thishost
+// Package tokens contains the command that creates, lists and deletes the tokens with which hosts join.
+package tokens
 
 import (
 	"cmp"
@@ -12,12 +13,14 @@ import (
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/command"
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/exit"
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/output"
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/progress"
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/thishost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/file"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
@@ -27,8 +30,6 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/renewal"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
-
-const adminKubeconfig = "/etc/kubernetes/admin.conf"
 
 // newToken is what `token create -o json` prints: the one place that shows a token.
 type newToken struct {
@@ -41,7 +42,8 @@ type newToken struct {
 	Command        string `json:"command"`
 }
 
-func tokenCommand(out io.Writer) *cobra.Command {
+// Command returns the command "token", for control planes.
+func Command(out io.Writer) *cobra.Command {
 	return command.Parent("token", "Create, list or delete the tokens with which hosts join", tokenCreate(out),
 		tokenList(out), tokenDelete())
 }
@@ -118,7 +120,7 @@ func deleteAtEnd(ctx context.Context, in io.Reader, id string) error {
 }
 
 func deleteToken(ctx context.Context, id string) error {
-	client, err := adminClient()
+	client, err := thishost.AdminClient()
 	if err != nil {
 		return err
 	}
@@ -143,7 +145,7 @@ func checkScope(scope join.Scope, named bool) error {
 func makeToken(
 	ctx context.Context, ttl time.Duration, scope join.Scope, description string,
 ) (made newToken, err error) {
-	client, err := adminClient()
+	client, err := thishost.AdminClient()
 	if err != nil {
 		return made, err
 	}
@@ -163,7 +165,7 @@ func makeToken(
 	if err != nil {
 		return made, err
 	}
-	if err := renewal.Joinable(ctx); err != nil {
+	if err := joinable(ctx); err != nil {
 		return made, err
 	}
 	share := func() (certkey.Key, error) { return membership.Share(ctx, h) }
@@ -179,6 +181,20 @@ func makeToken(
 	}
 	made.CertificateKey, made.Command = key.Reveal(), join.ControlPlaneCommand(h.IP(), token, hash, key)
 	return made, nil
+}
+
+// restartLimit is how long the API server may need to start again after the join of another control plane.
+const restartLimit = 30 * time.Second
+
+// joinable returns why no host can join now. It waits for an API server that restarts.
+func joinable(ctx context.Context) error {
+	return step.Until(step.WithLimit(ctx, restartLimit), func(ctx context.Context) error {
+		err := renewal.Joinable(ctx)
+		if err != nil && !utilnet.IsConnectionRefused(err) {
+			return step.Final(err)
+		}
+		return err
+	}, nil)
 }
 
 // createToken creates a token. For a control plane, it first shares what control planes
@@ -201,7 +217,7 @@ func tokenList(out io.Writer) *cobra.Command {
 		Short:   "List the tokens, without their secrets",
 		Example: "  kube-bootstrap token list",
 	}, out, "Token", tokenColumns, func(ctx context.Context) ([]join.Token, error) {
-		client, err := adminClient()
+		client, err := thishost.AdminClient()
 		if err != nil {
 			return nil, err
 		}
