@@ -88,6 +88,7 @@ func apiServer(
 		// The cluster is not new. Its components would slow down the start of the API server.
 		controllers = controllers.Needing(control.Ready().ID)
 	}
+	election := controlplane.AwaitElection(control.PKI.Files)
 	return step.Plan{
 		{
 			control.StaticPod("kube-controller-manager").Revive(), control.StaticPod("kube-scheduler").Revive(),
@@ -96,7 +97,8 @@ func apiServer(
 		},
 		{own.Joined().UndoAfter(kubelet.StartID).If(false)}, // of a worker; steps of both roles name it
 		append(openNetwork(network), control.Ready(), controllers),
-		{controlplane.AwaitElection(control.PKI.Files).If(join.Wanted), controlplane.GrantAdmin(control.PKI)},
+		// A control plane that has joined may be the last one that is left.
+		{election.If(join.Wanted && !control.StaticPods.Single), controlplane.GrantAdmin(control.PKI)},
 	}
 }
 

@@ -186,14 +186,15 @@ func makeToken(
 // restartLimit is how long the API server may need to start again after the join of another control plane.
 const restartLimit = 30 * time.Second
 
-// joinable returns why no host can join now. It waits for an API server that restarts.
+// joinable returns why no host can join now. It waits for an API server that restarts. Just after its
+// start, an API server knows no rules yet, and forbids everything.
 func joinable(ctx context.Context) error {
 	return step.Until(step.WithLimit(ctx, restartLimit), func(ctx context.Context) error {
 		err := renewal.Joinable(ctx)
-		if err != nil && !utilnet.IsConnectionRefused(err) {
-			return step.Final(err)
+		if err == nil || utilnet.IsConnectionRefused(err) || apierrors.IsForbidden(err) {
+			return err
 		}
-		return err
+		return step.Final(err)
 	}, nil)
 }
 
