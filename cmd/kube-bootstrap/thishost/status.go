@@ -2,12 +2,10 @@ package thishost
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,13 +17,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/balancer"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/membership"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/preflight"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/recovery"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/renewal"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -123,75 +116,6 @@ within 30 days. With --watch it is that of the last status.`,
 		return err
 	}
 	return c
-}
-
-func inspectHost(ctx context.Context) (Status, error) {
-	status := Status{Steps: []stepStatus{}}
-	saved, err := savedSettings()
-	if err != nil || saved.Role == "" {
-		return status, err
-	}
-	h, made, err := installed(saved.Config.KeepImages)
-	if err != nil {
-		return status, err
-	}
-	status.Host = identityOf(h)
-	p := parts.New(h, saved.Role)
-	status.Role, status.UpToDate, status.Repairs = saved.Role, saved.Lost == nil, agent.Repairs(host.Files{})
-	status.SettingsLost = textOf(saved.Lost)
-	if saved.Installed() && saved.Lost == nil {
-		status.Address = textOf(preflight.AddressProblem(h))
-		status.UpToDate = status.UpToDate && status.Address == ""
-	}
-	status.inspectCertificates()
-	// Without a quorum most checks get no answer, so stop them early.
-	looking, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	var others sync.WaitGroup
-	others.Go(func() {
-		status.Etcd = membersOf(h.Limited(ctx), p.Etcd.Member, saved.Role)
-		if err := etcd.Quorum(status.Etcd); err != nil {
-			status.Quorum = err.Error()
-			stop(errors.New("no answer, as etcd has no quorum"))
-		}
-	})
-	others.Go(func() { status.Docker = textOf(preflight.DockerProblems(looking, p.Docker, p.Network.Reserved())) })
-	others.Go(func() { status.NetworkPolicy = textOf(plan.UnenforcedPolicies(looking, h)) })
-	if saved.Installed() {
-		others.Go(func() { status.UpgradeLock = plan.UpgradeLock(h).Held(h.Limited(looking)) })
-	}
-	if saved.Role == local.ControlPlane {
-		others.Go(func() { status.NodesExpired = textOf(membership.ExpiredNodes(h.Limited(looking), p.Etcd)) })
-		others.Go(func() { status.Rotation = renewal.UnderWay(h.Limited(looking), h) })
-		// Another check reports that etcd or the API server does not answer.
-		others.Go(func() { status.Backups, _ = recovery.StatusOf(looking, h, recovery.Schedules) })
-	}
-	for _, f := range (&step.Runner{}).Check(looking, made) {
-		one := stepStatusOf(f, saved.Lost)
-		status.UpToDate = status.UpToDate && one.UpToDate
-		status.Steps = append(status.Steps, one)
-	}
-	others.Wait()
-	if h.Upgrade.Begun() {
-		status.Upgrade = &h.Upgrade
-	}
-	status.Programs, status.ControlPlanes = h.Programs(), parts.ControlPlanes(h.Files)
-	return status, ctx.Err()
-}
-
-func textOf(err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
-}
-
-func (s *Status) inspectCertificates() {
-	all := renewal.Certificates(host.Files{}, s.Role)
-	s.NextExpiry = pki.FirstToExpire(all)
-	if err := pki.ExpiryProblem(all); err != nil {
-		s.CertificateExpiry, s.UpToDate = err.Error(), false
-	}
 }
 
 // membersOf returns none if this host's etcd cannot be asked, which its step reports.
