@@ -5,13 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	v1 "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 const (
@@ -25,16 +26,11 @@ type Store struct{ API kube.Connect }
 
 // Read returns the schedule; nil if there is none.
 func (s Store) Read(ctx context.Context) (*Schedule, error) {
-	client, err := s.API.Client()
+	secret, err := kube.Ask(s.API, func(client kubernetes.Interface) (*corev1.Secret, error) {
+		return client.CoreV1().Secrets(metav1.NamespaceSystem).Get(ctx, secretName, metav1.GetOptions{})
+	})
 	if err != nil {
-		return nil, err
-	}
-	secret, err := client.CoreV1().Secrets(metav1.NamespaceSystem).Get(ctx, secretName, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read the schedule of backups: %w", err)
+		return nil, step.Wrap(kube.IgnoreNotFound(err), "read the schedule of backups")
 	}
 	found := &Schedule{}
 	if err := json.Unmarshal(secret.Data[scheduleKey], found); err != nil {
@@ -55,10 +51,7 @@ func (s Store) Write(ctx context.Context, schedule Schedule) error {
 		_, err := client.CoreV1().Secrets(metav1.NamespaceSystem).Apply(ctx, secret, options)
 		return err
 	})
-	if err != nil {
-		return fmt.Errorf("write the schedule of backups: %w", err)
-	}
-	return nil
+	return step.Wrap(err, "write the schedule of backups")
 }
 
 // Remove removes the schedule, which may be missing. The backups stay.
