@@ -63,8 +63,8 @@ type witness struct {
 	fileKey []byte
 }
 
-// witnessed returns recipients of which the first one is a witness, and the witness as the identity that reads what is
-// written for them. It returns neither if the backup is not encrypted.
+// witnessed replaces the first recipient by a witness. The witness is also returned as the identity that decrypts
+// what is encrypted for the recipients. witnessed returns nil if the backup is not encrypted.
 func witnessed(recipients []age.Recipient) ([]age.Recipient, []age.Identity) {
 	if len(recipients) == 0 {
 		return nil, nil

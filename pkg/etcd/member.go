@@ -304,8 +304,8 @@ func Quorum(all []MemberStatus) error {
 	if need-up < len(down) {
 		remedy = fmt.Sprintf("start or repair %d of their hosts", need-up)
 	}
-	remedy += "; only if they are lost for good, run `kube-bootstrap master --recover` on one that is left: if they " +
-		"still run and are unreachable from here, what they have stored since is lost"
+	remedy += "; only if they are lost for good, run `kube-bootstrap master --recover` on a surviving control plane: " +
+		"if they still run and are unreachable from here, what they have stored since is lost"
 	return &step.Problem{
 		Name: "etcd-quorum",
 		Text: fmt.Sprintf("etcd has no quorum: %d of %d members answer and %d are required; down: %s",

@@ -74,7 +74,7 @@ func TestQuorum(t *testing.T) {
 		"  ":  {silent},
 		"   ": {silent, up("a"), down("c")},
 		"1 of 3 members answer and 2 are required; down: c (10.0.0.9:2379), d": {up("a"), down("c"), down("d")},
-		"only if they are lost for good, run `kube-bootstrap master --recover` on one that is left": {
+		"only if they are lost for good, run `kube-bootstrap master --recover` on a surviving control plane": {
 			up("a"), down("c"), down("d"), down("e"),
 		},
 		"0 of 3 members answer and 2 are required; down: c (10.0.0.9:2379), d": {silent, down("c"), down("d")},

@@ -97,7 +97,7 @@ func apiServer(
 		},
 		{own.Joined().UndoAfter(kubelet.StartID).If(false)}, // of a worker; steps of both roles name it
 		append(openNetwork(network), control.Ready(), controllers),
-		// A control plane that has joined may be the last one that is left.
+		// A joined control plane may become the only one of its cluster.
 		{election.If(join.Wanted && !control.StaticPods.Single), controlplane.GrantAdmin(control.PKI)},
 	}
 }

@@ -25,7 +25,7 @@ type scheduled struct {
 	recipient string
 }
 
-// TestBackupSchedule has another control plane make the next backup after the one that makes them has died.
+// TestBackupSchedule stops the control plane that makes the backups. Another control plane makes the next backup.
 func TestBackupSchedule(t *testing.T) {
 	id, err := age.GenerateX25519Identity()
 	must.NoError(t, err)

@@ -13,7 +13,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/test/wait"
 )
 
-// lost is a cluster of three control planes, of which two die. The one that is left has joined.
+// lost is a cluster of three control planes, of which two die. The surviving control plane had joined the first one.
 type lost struct {
 	first, left, third hosts.Machine
 	last               int // the last write that was acknowledged

@@ -45,7 +45,7 @@ func addRecovery(
 func confirmRecovery(ctx context.Context, con *console.Console, h *local.Host, yes bool) error {
 	if h.Saved.Role != local.ControlPlane {
 		return exit.Firm(&step.Problem{Name: "role", Firm: true, Text: "this host is not a control plane",
-			Remedy: "run `kube-bootstrap master --recover` on a control plane that is left"})
+			Remedy: "run `kube-bootstrap master --recover` on a surviving control plane"})
 	}
 	if h.Files.Exists(local.RecoveringFile) {
 		return nil

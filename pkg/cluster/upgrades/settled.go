@@ -83,8 +83,8 @@ func incomplete(ctx context.Context, api kube.Connect) (short []string, err erro
 	return short, nil
 }
 
-// wanted returns the number of pods of a specification, whose default is one. The status counts only pods that
-// exist, and not one that was evicted a moment ago.
+// wanted returns the number of pods of a specification, whose default is one. The status is not enough:
+// it counts only existing pods, and an evicted pod may not have been replaced yet.
 func wanted(replicas *int32) int32 {
 	if replicas == nil {
 		return 1

@@ -78,8 +78,8 @@ func do(ctx context.Context, o Options, emit func(session.HostEvent), plan func(
 	})
 }
 
-// locked runs a plan while this machine holds the lock of the cluster, and then removes the bundle from the nodes that
-// no longer need it: also the one that a killed run has left.
+// locked runs a plan while this machine holds the lock of the cluster. It then removes the bundle from the nodes that
+// no longer need it. A run that was killed may have left such a bundle.
 func (r run) locked(ctx context.Context, lock *upgrade.Lock, plan step.Plan) error {
 	take := step.Plan{{lock.Prepare()}, {lock.TakeStep()}}
 	if err := r.take(ctx, take); err != nil {

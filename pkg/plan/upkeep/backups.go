@@ -26,8 +26,8 @@ const (
 	joinedPause = 30 * time.Second
 )
 
-// backUp makes the backups of the schedule. All control planes wait for the same time, the first one that gets the lock
-// makes the backup, and the next one continues if that host dies.
+// backUp makes the backups of the schedule. All control planes wait for the due time. The first to acquire the lock
+// makes the backup. If its host dies, another control plane acquires the lock and makes the backup.
 func (r Agent) backUp(ctx context.Context) error {
 	changed, known := agent.NewSignal(), (*schedule.Schedule)(nil)
 	go kube.Follow(ctx, recovery.Schedules.Watch, func(watch.Event) { changed.Give() })
